@@ -1,0 +1,414 @@
+/* tegula.h -- the public API of Tegula: building kernels, compiling them at run time, launching them.
+ *
+ * Plain C11 that C++ can include.  Three parts:
+ *   1. configurations  names and values, such as N=4096, block_n=32
+ *   2. the builder     ordinary functions with an explicit kernel handle; kernel sources normally include
+ *                      kernel.h instead, whose words are one call of these functions each
+ *   3. the host side   tg_jit: lower, compile by NVRTC, cache, launch through the CUDA driver
+ *
+ * Ownership   every builder handle points into the kernel's arena and dies with it.  Objects in _new/_free
+ *             pairs belong to the caller; _free accepts NULL.
+ * Errors      no builder function fails: a mistake is recorded once, with file and line, and yields a poison
+ *             handle that later calls accept silently; tg_end() tells whether the kernel is good.  Host
+ *             functions return TG_OK or a negative code; tg_error() is the text of the thread's last failure.
+ * Threads     a tg_kernel belongs to the thread that began it; a tg_jit may be used by any number of threads. */
+#ifndef TEGULA_H
+#define TEGULA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define TG_VERSION_MAJOR 0
+#define TG_VERSION_MINOR 1
+#define TG_VERSION_PATCH 0
+#define TG_VERSION "0.1.0"
+
+#if defined __GNUC__
+#define TG_API __attribute__((visibility("default")))
+#else
+#define TG_API
+#endif
+
+#ifdef __cplusplus
+#define TG_MAKE(type) type
+extern "C" {
+#else
+#define TG_MAKE(type) (type)
+#endif
+
+/* The version of the library that runs, as "major.minor.patch". */
+TG_API const char *tg_version(void);
+
+/* ---- element types --------------------------------------------------------------------------------------- */
+
+/* The values stand far from any extent, so that an element type is never taken for a number. */
+typedef enum tg_dtype {
+    TG_BOOL = 0x54470001,
+    TG_I8,
+    TG_U8,
+    TG_I16,
+    TG_U16,
+    TG_I32,
+    TG_U32,
+    TG_I64,
+    TG_U64,
+    TG_F16,
+    TG_BF16,
+    TG_F32,
+    TG_F64
+} tg_dtype;
+
+/* Size of one element in bits (bool: 8), 0 for what is no element type. */
+TG_API int tg_bits(int64_t dtype);
+/* "f16", "bf16", ..; NULL for what is no element type. */
+TG_API const char *tg_dtype_name(int64_t dtype);
+/* The element type of that name, or 0. */
+TG_API int64_t tg_dtype_named(const char *name);
+
+/* ---- 1. configurations ----------------------------------------------------------------------------------- */
+
+enum { TG_MAX_CONFIG = 32, TG_MAX_RANK = 6, TG_MAX_AXES = 3 };
+
+typedef struct {
+    const char *name; /* borrowed: must live as long as the configuration is used */
+    int64_t value;    /* an integer or a tg_dtype */
+} tg_param;
+
+/* Parameters and tunables by name; order does not matter. */
+typedef struct {
+    int n;
+    tg_param p[TG_MAX_CONFIG];
+} tg_config;
+
+/* Sets or replaces one value.  TG_OK, or TG_EARG when all TG_MAX_CONFIG places are taken. */
+TG_API int tg_config_set(tg_config *config, const char *name, int64_t value);
+/* True and the value through `value` (may be NULL) when the configuration has the name. */
+TG_API bool tg_config_get(const tg_config *config, const char *name, int64_t *value);
+
+/* TG_CONFIG(N, 4096, block_n, 32): names are tokens, as params() and tunables() read them. */
+#define TG_CONFIG(...) \
+    TG_MAKE(tg_config) { TG_COUNT(__VA_ARGS__) / 2, { TG_CAT(TG_PAIRS_, TG_COUNT(__VA_ARGS__))(__VA_ARGS__) } }
+#define TG_PAIR(p, v) {#p, (int64_t)(v)}
+#define TG_PAIRS_2(p, v) TG_PAIR(p, v)
+#define TG_PAIRS_4(p, v, ...) TG_PAIR(p, v), TG_PAIRS_2(__VA_ARGS__)
+#define TG_PAIRS_6(p, v, ...) TG_PAIR(p, v), TG_PAIRS_4(__VA_ARGS__)
+#define TG_PAIRS_8(p, v, ...) TG_PAIR(p, v), TG_PAIRS_6(__VA_ARGS__)
+#define TG_PAIRS_10(p, v, ...) TG_PAIR(p, v), TG_PAIRS_8(__VA_ARGS__)
+#define TG_PAIRS_12(p, v, ...) TG_PAIR(p, v), TG_PAIRS_10(__VA_ARGS__)
+#define TG_PAIRS_14(p, v, ...) TG_PAIR(p, v), TG_PAIRS_12(__VA_ARGS__)
+#define TG_PAIRS_16(p, v, ...) TG_PAIR(p, v), TG_PAIRS_14(__VA_ARGS__)
+#define TG_PAIRS_18(p, v, ...) TG_PAIR(p, v), TG_PAIRS_16(__VA_ARGS__)
+#define TG_PAIRS_20(p, v, ...) TG_PAIR(p, v), TG_PAIRS_18(__VA_ARGS__)
+#define TG_PAIRS_22(p, v, ...) TG_PAIR(p, v), TG_PAIRS_20(__VA_ARGS__)
+#define TG_PAIRS_24(p, v, ...) TG_PAIR(p, v), TG_PAIRS_22(__VA_ARGS__)
+#define TG_PAIRS_26(p, v, ...) TG_PAIR(p, v), TG_PAIRS_24(__VA_ARGS__)
+#define TG_PAIRS_28(p, v, ...) TG_PAIR(p, v), TG_PAIRS_26(__VA_ARGS__)
+#define TG_PAIRS_30(p, v, ...) TG_PAIR(p, v), TG_PAIRS_28(__VA_ARGS__)
+#define TG_PAIRS_32(p, v, ...) TG_PAIR(p, v), TG_PAIRS_30(__VA_ARGS__)
+
+#define TG_CAT_(a, b) a##b
+#define TG_CAT(a, b) TG_CAT_(a, b)
+#define TG_COUNT(...)                                                                                       \
+    TG_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13,  \
+              12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define TG_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, \
+                  dd, ee, ff, count, ...)                                                                   \
+    count
+
+/* ---- 2. the builder -------------------------------------------------------------------------------------- */
+
+typedef struct tg_kernel tg_kernel;
+struct tg_node;
+
+/* Four handle types, so that the C compiler tells a value from a place.  Copy them freely. */
+typedef struct tg_expr {
+    struct tg_node *node;
+} tg_expr; /* a value */
+typedef struct tg_buf {
+    struct tg_node *node;
+} tg_buf; /* a named buffer */
+typedef struct tg_ref {
+    struct tg_node *node;
+} tg_ref; /* one element of a buffer */
+typedef struct tg_tile {
+    struct tg_node *node;
+} tg_tile; /* a rectangular region of a buffer */
+
+/* A place in the user's source; `file` must be a string literal (it is not copied). */
+typedef struct {
+    const char *file;
+    int line;
+} tg_loc;
+
+static inline tg_loc tg_here(const char *file, int line) {
+    tg_loc here = {file, line};
+    return here;
+}
+#define TG_HERE tg_here(__FILE__, __LINE__)
+
+/* Element type, then extents, outermost first.  Rank 0 (only the type) is one element. */
+typedef struct {
+    int n;
+    int64_t v[TG_MAX_RANK + 1];
+} tg_shape;
+
+/* Up to TG_MAX_RANK values (indices, extents), or offset and length pairs for a slice. */
+typedef struct {
+    int n;
+    tg_expr e[2 * TG_MAX_RANK];
+} tg_index;
+
+/* (name, extent) pairs of a scope; a NULL name is an axis without a handle. */
+typedef struct {
+    int n;
+    const char *name[TG_MAX_RANK];
+    tg_expr extent[TG_MAX_RANK];
+} tg_axes;
+
+/* A scope is live from tg_open() to tg_close().  `open` and `body` drive the for-macros of kernel.h;
+ * `done` becomes true when the body was left by its end and not by `break`. */
+typedef struct {
+    tg_kernel *k;
+    struct tg_node *node;
+    tg_expr axis[TG_MAX_RANK];
+    tg_loc at;
+    bool open, body, done;
+} tg_scope;
+
+typedef enum { TG_GLOBAL, TG_SHARED, TG_LOCAL, TG_FRAGMENT, TG_REDUCER } tg_space;
+
+typedef enum {
+    TG_GRID,
+    TG_THREADS,
+    TG_SERIAL,     /* option: unroll factor, 0 = the compiler's choice */
+    TG_UNROLLED,
+    TG_VECTORIZED,
+    TG_PARALLEL,
+    TG_PIPELINED,  /* option: number of stages */
+    TG_WHEN,
+    TG_OTHERWISE
+} tg_scope_kind;
+
+typedef enum { TG_SUM = 1, TG_MAX, TG_MIN } tg_reduction;
+
+/* Operators on values.  src/dsl/ops.def holds one row for each, in this order. */
+typedef enum tg_op {
+    TG_ADD = 1,
+    TG_SUB,
+    TG_MUL,
+    TG_QUO,
+    TG_MOD,
+    TG_NEG,
+    TG_EQ,
+    TG_NE,
+    TG_LT,
+    TG_LE,
+    TG_GT,
+    TG_GE,
+    TG_BOTH,   /* logical and; the second side is evaluated only when the first is true */
+    TG_EITHER, /* logical or; the second side is evaluated only when the first is false */
+    TG_NEGATE, /* logical not */
+    TG_BIT_AND,
+    TG_BIT_OR,
+    TG_BIT_XOR,
+    TG_BIT_NOT,
+    TG_SHL,
+    TG_SHR,
+    TG_MIN_OF, /* NaN propagates */
+    TG_MAX_OF, /* NaN propagates */
+    TG_ABS,
+    TG_EXP,
+    TG_LOG,
+    TG_SQRT,
+    TG_RSQRT,
+    TG_TANH
+} tg_op;
+
+/* A function that makes the builder calls of one kernel; KERNEL(name) defines one. */
+typedef void tg_builder(void);
+
+/* What KERNEL(name) records in the section that `tegula list` and `-k` read. */
+typedef struct {
+    const char *name;
+    tg_builder *build;
+    const char *file;
+    int line;
+} tg_kernel_record;
+
+/* Life of a kernel.  tg_begin() makes it current for this thread, tg_end() restores the one before, so a
+ * builder may build another kernel inside.  `name` is copied; `config` is copied, its names too.
+ * tg_begin() returns NULL only without memory; every builder function accepts a NULL kernel silently. */
+TG_API tg_kernel *tg_begin(const char *name, const tg_config *config);
+/* As tg_begin(), with bytes that the builder reads through tg_user(); copied. */
+TG_API tg_kernel *tg_begin_user(const char *name, const tg_config *config, const void *user, size_t size);
+/* Closes the kernel and checks it as a whole.  True when no mistake was recorded. */
+TG_API bool tg_end(tg_kernel *k);
+TG_API void tg_free(tg_kernel *k);
+/* The thread's current kernel; NULL (and one logged message) outside tg_begin() .. tg_end(). */
+TG_API tg_kernel *tg_now(void);
+/* The user bytes given to tg_begin_user(), aligned for any type; NULL when none. */
+TG_API const void *tg_user(tg_kernel *k);
+/* Prints every recorded mistake: "file:line: error: ..", the source line where readable, a caret. */
+TG_API void tg_report(const tg_kernel *k, FILE *out);
+/* Prints the tile IR as text; with `lines`, "file:line" before each statement. */
+TG_API void tg_dump(const tg_kernel *k, FILE *out, bool lines);
+
+/* Parameters, tunables, legality. */
+TG_API int64_t tg_param_get(tg_kernel *k, tg_loc at, const char *name);
+TG_API int64_t tg_tunable_get(tg_kernel *k, tg_loc at, const char *name, int64_t fallback);
+/* Records `why` as the reason when `holds` is false; returns `holds`. */
+TG_API bool tg_require(tg_kernel *k, tg_loc at, bool holds, const char *condition, const char *why);
+TG_API int64_t tg_ceildiv(tg_kernel *k, tg_loc at, int64_t a, int64_t b);
+TG_API tg_expr tg_ceildiv_expr(tg_kernel *k, tg_loc at, tg_expr a, int64_t b);
+
+/* Arguments of the launch, in declaration order. */
+TG_API tg_expr tg_scalar(tg_kernel *k, tg_loc at, const char *name, int64_t dtype);
+TG_API tg_expr tg_extent(tg_kernel *k, tg_loc at, const char *name);
+/* `dims`: extents, integers or (the outermost) an extent.  `pitch` 0: rows follow each other. */
+TG_API tg_buf tg_tensor(tg_kernel *k, tg_loc at, const char *name, int64_t dtype, int64_t pitch, tg_index dims);
+TG_API void tg_aligned(tg_kernel *k, tg_loc at, tg_buf tensor, int64_t bytes);
+TG_API void tg_alias(tg_kernel *k, tg_loc at, tg_buf a, tg_buf b);
+TG_API void tg_constant(tg_kernel *k, tg_loc at, tg_buf tensor);
+
+/* Buffers and places. */
+TG_API tg_buf tg_alloc(tg_kernel *k, tg_loc at, tg_space space, const char *name, tg_shape shape);
+TG_API tg_buf tg_reducer(tg_kernel *k, tg_loc at, int64_t reduction, const char *name, tg_shape shape);
+TG_API tg_buf tg_view(tg_kernel *k, tg_loc at, tg_buf buf, tg_shape shape);
+TG_API tg_ref tg_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index index);
+TG_API tg_tile tg_whole(tg_kernel *k, tg_loc at, tg_buf buf);
+TG_API tg_tile tg_tile_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index tile);     /* tile coordinates    */
+TG_API tg_tile tg_tile_from(tg_kernel *k, tg_loc at, tg_buf buf, tg_index corner); /* element coordinates */
+TG_API tg_tile tg_slice(tg_kernel *k, tg_loc at, tg_buf buf, tg_index pairs);      /* offset, length, ..  */
+
+/* Values.  Making one never makes a statement, so the order of evaluation of C arguments cannot show. */
+TG_API tg_expr tg_int(tg_kernel *k, tg_loc at, int64_t value);
+TG_API tg_expr tg_float(tg_kernel *k, tg_loc at, double value);
+TG_API tg_expr tg_load(tg_kernel *k, tg_loc at, tg_ref ref);
+TG_API tg_expr tg_unary(tg_kernel *k, tg_loc at, tg_op op, tg_expr a);
+TG_API tg_expr tg_binary(tg_kernel *k, tg_loc at, tg_op op, tg_expr a, tg_expr b);
+TG_API tg_expr tg_choose(tg_kernel *k, tg_loc at, tg_expr condition, tg_expr a, tg_expr b);
+TG_API tg_expr tg_cast(tg_kernel *k, tg_loc at, int64_t dtype, tg_expr a);
+TG_API tg_expr tg_bitcast(tg_kernel *k, tg_loc at, int64_t dtype, tg_expr a);
+
+/* Statements that yield a value: evaluated once, where written. */
+TG_API tg_expr tg_let(tg_kernel *k, tg_loc at, const char *name, tg_expr value);
+TG_API tg_expr tg_allreduce(tg_kernel *k, tg_loc at, int64_t reduction, tg_expr x, tg_expr thread_axis);
+
+/* Statements. */
+TG_API void tg_store(tg_kernel *k, tg_loc at, tg_ref dst, tg_expr value);
+TG_API void tg_accum(tg_kernel *k, tg_loc at, tg_ref dst, tg_expr value);
+TG_API void tg_atomic(tg_kernel *k, tg_loc at, tg_reduction op, tg_ref dst, tg_expr value);
+TG_API void tg_sync_threads(tg_kernel *k, tg_loc at);
+/* `format` is C's printf format with one conversion a value: %d %u %lld %llu %g %f %e %x. */
+TG_API void tg_print(tg_kernel *k, tg_loc at, const char *format, tg_index values);
+TG_API void tg_check(tg_kernel *k, tg_loc at, tg_expr condition, const char *message);
+
+/* How a copy spreads its elements over the threads, for those who want to say so. */
+typedef enum {
+    TG_LAYOUT_AUTO,
+    TG_BLOCKED, /* each thread a run of consecutive elements */
+    TG_STRIPED  /* neighbouring threads on neighbouring elements (or vectors) */
+} tg_copy_layout;
+
+typedef struct {
+    int width;             /* elements of one access; 0: chosen */
+    tg_copy_layout layout; /* TG_LAYOUT_AUTO: chosen */
+    double outside;        /* what reads outside a tensor give */
+} tg_copy_options;
+
+TG_API void tg_copy(tg_kernel *k, tg_loc at, tg_tile src, tg_tile dst, tg_copy_options options);
+TG_API void tg_clear(tg_kernel *k, tg_loc at, tg_tile dst);
+TG_API void tg_fill(tg_kernel *k, tg_loc at, tg_tile dst, tg_expr value);
+TG_API void tg_reduce(tg_kernel *k, tg_loc at, int64_t reduction, tg_buf src, tg_buf dst, int64_t dim);
+TG_API void tg_finalize(tg_kernel *k, tg_loc at, tg_buf reducer);
+
+/* Scopes: the launch, every loop, every branch. */
+TG_API tg_scope tg_open(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t option, tg_axes axes);
+TG_API void tg_close(tg_scope *scope);
+
+/* ---- 3. the host side ------------------------------------------------------------------------------------ */
+
+typedef enum tg_status {
+    TG_OK = 0,
+    TG_EKERNEL = -1,     /* the kernel or its configuration is faulty */
+    TG_EARG = -2,        /* an argument of the call is faulty */
+    TG_ENODEVICE = -3,   /* no GPU, no driver, or not this one */
+    TG_ENOCOMPILER = -4, /* no usable NVRTC */
+    TG_EDRIVER = -5,     /* the driver refused; tg_error() has its name and number */
+    TG_ENOMEM = -6,
+    TG_EINTERNAL = -7 /* a fault of Tegula; tg_error() has file and line */
+} tg_status;
+
+/* The text of this thread's last failed call, "" before any.  Valid until the thread's next call. */
+TG_API const char *tg_error(void);
+
+typedef enum { TG_LOG_INFO, TG_LOG_WARNING } tg_log_level;
+typedef void tg_log_function(tg_log_level level, const char *text, void *user);
+/* Where the library's messages go; NULL (the default): nowhere.  The library itself never prints. */
+TG_API void tg_set_log(tg_log_function *fn, void *user);
+
+/* One argument of a launch. */
+typedef enum { TG_ARG_POINTER, TG_ARG_INT, TG_ARG_FLOAT, TG_ARG_DLPACK } tg_arg_kind;
+typedef struct {
+    tg_arg_kind kind;
+    const void *pointer; /* a device address, or the host address of a DLTensor */
+    int64_t integer;
+    double real;
+} tg_arg;
+
+static inline tg_arg tg_arg_pointer(const void *device_pointer) {
+    tg_arg arg = {TG_ARG_POINTER, device_pointer, 0, 0.0};
+    return arg;
+}
+/* For scalars of integer or bool type and for extents; must fit the declared type. */
+static inline tg_arg tg_arg_int(int64_t value) {
+    tg_arg arg = {TG_ARG_INT, NULL, value, 0.0};
+    return arg;
+}
+/* For scalars of floating type; rounded once to the declared type. */
+static inline tg_arg tg_arg_float(double value) {
+    tg_arg arg = {TG_ARG_FLOAT, NULL, 0, value};
+    return arg;
+}
+/* `tensor` is a DLTensor as tegula/dlpack.h (or the official header) lays it out; borrowed for the call. */
+static inline tg_arg tg_arg_dlpack(const void *tensor) {
+    tg_arg arg = {TG_ARG_DLPACK, tensor, 0, 0.0};
+    return arg;
+}
+
+typedef struct tg_jit tg_jit;
+
+/* A kernel to be compiled on demand for each configuration.  `user` (may be NULL) is copied and readable by
+ * the builder through tg_user(); builder output may depend on the configuration and these bytes only.
+ * NULL without memory. */
+TG_API tg_jit *tg_jit_new(const char *name, tg_builder *build, const void *user, size_t user_size);
+TG_API void tg_jit_free(tg_jit *jit);
+/* Launches on `stream` (CUstream, cudaStream_t; NULL: the current context's default stream, else device 0's
+ * primary context).  Arguments in declaration order.  Compiles on first use; that first use fails with
+ * TG_EARG while the stream is being captured and leaves the capture intact. */
+TG_API int tg_launch(tg_jit *jit, tg_config config, void *stream, int nargs, const tg_arg *args);
+/* Compiles and loads for a device; afterwards tg_launch allocates, loads, locks and synchronises nothing. */
+TG_API int tg_prepare(tg_jit *jit, tg_config config, int device);
+
+typedef struct {
+    int registers;    /* per thread */
+    int spill_bytes;  /* local memory per thread */
+    int shared_bytes; /* per block, static and dynamic */
+    int64_t grid[3];  /* 0 where known at launch only */
+    int threads[3];
+    int blocks_per_sm; /* occupancy: resident blocks per SM */
+    char key[33];      /* the cache key in hexadecimal */
+    char target[16];   /* "sm_90a" */
+} tg_kernel_info;
+
+/* Compiles if needed, for the current context's device (else device 0). */
+TG_API int tg_info(tg_jit *jit, tg_config config, tg_kernel_info *info);
+/* The CUDA text for the current device's target, or sm_80 without a device.  Caller frees; NULL on error. */
+TG_API char *tg_source(tg_jit *jit, tg_config config);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
