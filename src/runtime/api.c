@@ -1,0 +1,547 @@
+/* api.c -- finds and opens libcuda and NVRTC.  See api.h.
+ *
+ * Read from the bottom: api_driver_open() and api_nvrtc_open() are the two questions asked of this file.  A list
+ * of places is gathered once; each place is opened when its turn comes, and what is wrong with it is kept. */
+#define _GNU_SOURCE /* dladdr */
+#include "runtime/api.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "runtime/error.h"
+
+enum { MAX_PLACES = 64, NEWEST_NVRTC = 20, OLDEST_NVRTC = 12, MAX_ENTRIES = 64 };
+
+typedef struct {
+    api_tried tried;
+    void *handle;
+    bool is_opened; /* its turn has come */
+    bool is_usable; /* opened, new enough, complete */
+    union {
+        api_driver driver;
+        api_nvrtc nvrtc;
+    } api;
+} place;
+
+typedef struct {
+    place at[MAX_PLACES];
+    api_tried tried[MAX_PLACES]; /* what the doctor is shown */
+    size_t n;
+} places;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static places drivers, nvrtcs;
+static bool drivers_listed, nvrtcs_listed;
+static _Atomic(const api_driver *) chosen_driver;
+static pid_t driver_pid; /* the process that initialised the driver */
+static bool caches_disabled;
+
+/* ---- places ----------------------------------------------------------------------------------------------- */
+
+static char *copy_text(const char *s) {
+    size_t n = strlen(s) + 1;
+    char *copy = malloc(n);
+    return copy ? memcpy(copy, s, n) : NULL;
+}
+
+ERROR_FORMAT(1, 2)
+static char *format_text(const char *format, ...) {
+    char made[PATH_MAX + 512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(made, sizeof made, format, args);
+    va_end(args);
+    return copy_text(made);
+}
+
+static void add_place(places *list, const char *origin, const char *path) {
+    for (size_t i = 0; i < list->n; i++) {
+        if (!strcmp(list->at[i].tried.path, path)) {
+            return;
+        }
+    }
+    char *copy = list->n < MAX_PLACES ? copy_text(path) : NULL;
+    if (copy) {
+        list->at[list->n++].tried = (api_tried){.origin = origin, .path = copy};
+    }
+}
+
+/* Adds every file that matches, the last in the alphabet (the newest version) first. */
+static size_t add_matches(places *list, const char *origin, const char *pattern) {
+    glob_t found;
+    size_t n = 0;
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = found.gl_pathc; i-- > 0;) {
+            if (!strstr(found.gl_pathv[i], ".alt.")) { /* the variant for old C++ ABIs */
+                add_place(list, origin, found.gl_pathv[i]);
+                n++;
+            }
+        }
+        globfree(&found);
+    }
+    return n;
+}
+
+ERROR_FORMAT(3, 4)
+static size_t add_pattern(places *list, const char *origin, const char *format, ...) {
+    char pattern[PATH_MAX + 64];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(pattern, sizeof pattern, format, args);
+    va_end(args);
+    return n > 0 && (size_t)n < sizeof pattern ? add_matches(list, origin, pattern) : 0;
+}
+
+/* What the user named is a file or a folder; whatever is wrong with it is told, nothing else is tried. */
+static bool add_named(places *list, const char *variable, const char *file) {
+    const char *value = error_environment(variable);
+    if (!value) {
+        return false;
+    }
+    struct stat is;
+    bool is_folder = stat(value, &is) == 0 && S_ISDIR(is.st_mode);
+    if (!is_folder || !add_pattern(list, variable, "%s/%s*", value, file)) {
+        add_place(list, variable, value);
+    }
+    return true;
+}
+
+static void list_drivers(void) {
+    if (drivers_listed) {
+        return;
+    }
+    drivers_listed = true;
+    if (add_named(&drivers, "TEGULA_LIBCUDA", "libcuda.so")) {
+        return;
+    }
+    add_place(&drivers, "loader", "libcuda.so.1");
+    static const char *const usual[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
+                                        "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64"};
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+        add_pattern(&drivers, "usual place", "%s/libcuda.so.1", usual[i]);
+    }
+}
+
+static void add_toolkit(places *list, const char *origin, const char *root) {
+    static const char *const folder[] = {"lib64", "lib", "targets/*/lib"};
+    for (size_t i = 0; i < sizeof folder / sizeof *folder; i++) {
+        add_pattern(list, origin, "%s/%s/libnvrtc.so.*", root, folder[i]);
+    }
+}
+
+/* A virtual environment that the project's scripts filled, beside the program or where the user stands. */
+static void add_venvs(places *list) {
+    static const char wheel[] = "venv/lib/python*/site-packages/nvidia/*/lib/libnvrtc.so.*";
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        char *slash = strrchr(self, '/');
+        if (slash) {
+            *slash = '\0';
+            add_pattern(list, "venv", "%s/%s", self, wheel);
+            add_pattern(list, "venv", "%s/build/%s", self, wheel);
+            add_pattern(list, "venv", "%s/../%s", self, wheel);
+            add_pattern(list, "venv", "%s/../build/%s", self, wheel);
+        }
+    }
+    add_pattern(list, "venv", "build/%s", wheel);
+}
+
+static void list_nvrtcs(void) {
+    if (nvrtcs_listed) {
+        return;
+    }
+    nvrtcs_listed = true;
+    if (add_named(&nvrtcs, "TEGULA_NVRTC", "libnvrtc.so")) {
+        return;
+    }
+    static const char *const variable[] = {"CUDA_HOME", "CUDA_PATH"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *root = error_environment(variable[i]);
+        if (root) {
+            add_toolkit(&nvrtcs, variable[i], root);
+        }
+    }
+    for (int major = NEWEST_NVRTC; major >= OLDEST_NVRTC; major--) {
+        char name[32];
+        snprintf(name, sizeof name, "libnvrtc.so.%d", major);
+        add_place(&nvrtcs, "loader", name);
+    }
+    add_place(&nvrtcs, "loader", "libnvrtc.so");
+    add_toolkit(&nvrtcs, "usual place", "/usr/local/cuda");
+    add_toolkit(&nvrtcs, "usual place", "/usr/local/cuda-*");
+    add_venvs(&nvrtcs);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------------ */
+
+/* POSIX lets a symbol's address become a function pointer; ISO C has no cast for it. */
+static void read_symbol(void *handle, const char *symbol, void *field) {
+    void *address = dlsym(handle, symbol);
+    memcpy(field, &address, sizeof address);
+}
+
+/* Replaces a name that the loader resolved by the file it found. */
+static void resolve_path(place *p, const char *symbol) {
+    Dl_info info;
+    void *address = dlsym(p->handle, symbol);
+    char real[PATH_MAX];
+    if (address && dladdr(address, &info) && info.dli_fname) {
+        char *copy = copy_text(realpath(info.dli_fname, real) ? real : info.dli_fname);
+        p->tried.path = copy ? copy : p->tried.path;
+    }
+}
+
+static bool open_library(place *p) {
+    p->is_opened = true;
+    p->handle = dlopen(p->tried.path, RTLD_LAZY | RTLD_LOCAL);
+    if (!p->handle) {
+        const char *why = dlerror();
+        p->tried.problem = format_text("cannot be opened (%s)", why ? why : "no reason given");
+        return false;
+    }
+    return true;
+}
+
+/* The same file under another name needs no second look. */
+static bool is_known_handle(const places *list, const place *p) {
+    for (const place *q = list->at; q < p; q++) {
+        if (q->handle == p->handle) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#define READ_ENTRY(field, symbol, parameters)                                                                \
+    read_symbol(p->handle, NAME_OF(symbol), &api->field);                                                    \
+    missing = missing || api->field ? missing : NAME_OF(symbol);
+#define NAME_OF(symbol) #symbol
+
+static void read_driver(place *p) {
+    api_driver *api = &p->api.driver;
+    const char *missing = NULL;
+    API_DRIVER(READ_ENTRY)
+    resolve_path(p, "cuInit");
+    if (missing) {
+        p->tried.problem = format_text("has no %s: the driver must be 12.0 or newer", missing);
+        return;
+    }
+    if (caches_disabled) {
+        setenv("CUDA_CACHE_DISABLE", "1", 1);
+    }
+    api_result code = api->init(0);
+    if (api->driver_version(&api->version) == 0) {
+        p->tried.major = api->version / 1000;
+        p->tried.minor = api->version % 1000 / 10;
+    }
+    if (code == API_ERROR_STUB_LIBRARY) {
+        p->tried.problem = "is the toolkit's stub, not a driver";
+        return;
+    }
+    if (code != 0) {
+        const char *name = NULL;
+        const char *text = NULL;
+        api->error_name(code, &name);
+        api->error_string(code, &text);
+        p->tried.problem = format_text("cuInit: %s (%u): %s", name ? name : "error", code, text ? text : "no text");
+        return;
+    }
+    api->path = p->tried.path;
+    p->is_usable = true;
+}
+
+/* The first and last 64 KB hold the build identifier, the tables and the size of everything between. */
+static uint64_t digest_file(const char *path) {
+    enum { PART = 65536 };
+    static unsigned char part[2 * PART]; /* under the lock */
+    struct stat is;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    uint64_t digest = 0;
+    if (fstat(fd, &is) == 0) {
+        ssize_t head = pread(fd, part, PART, 0);
+        ssize_t tail = is.st_size > PART ? pread(fd, part + PART, PART, is.st_size - PART) : 0;
+        if (head > 0 && tail >= 0) {
+            memmove(part + head, part + PART, (size_t)tail);
+            digest = XXH3_64bits_withSeed(part, (size_t)(head + tail), (XXH64_hash_t)is.st_size);
+        }
+    }
+    close(fd);
+    return digest;
+}
+
+/* NVRTC looks for its builtins by name alone; a library already loaded satisfies it wherever it lies. */
+static void open_builtins(const place *p) {
+    const char *slash = strrchr(p->tried.path, '/');
+    if (slash) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - p->tried.path), p->tried.path,
+                 p->api.nvrtc.major, p->api.nvrtc.minor);
+        dlopen(path, RTLD_LAZY | RTLD_GLOBAL); /* without it NVRTC searches by itself */
+    }
+}
+
+static void read_nvrtc(place *p) {
+    api_nvrtc *api = &p->api.nvrtc;
+    const char *missing = NULL;
+    API_NVRTC(READ_ENTRY)
+    read_symbol(p->handle, "nvrtcGetErrorString", &api->error_string);
+    resolve_path(p, "nvrtcVersion");
+    if (missing || !api->error_string) {
+        p->tried.problem = format_text("has no %s", missing ? missing : "nvrtcGetErrorString");
+        return;
+    }
+    if (api->get_version(&api->major, &api->minor) != 0) {
+        p->tried.problem = "does not tell its version";
+        return;
+    }
+    p->tried.major = api->major;
+    p->tried.minor = api->minor;
+    if (api->major < OLDEST_NVRTC) {
+        p->tried.problem = format_text("is %d.%d, too old: 12.0 or newer is needed", api->major, api->minor);
+        return;
+    }
+    if (api->n_archs(&api->n_known) != 0 || api->n_known > API_MAX_ARCHS || api->archs(api->known) != 0) {
+        p->tried.problem = "does not tell the architectures it knows";
+        return;
+    }
+    api->build = digest_file(p->tried.path);
+    api->path = p->tried.path;
+    p->is_usable = true;
+}
+
+/* Opens one place of either list; the verdict stays in it. */
+static void open_place(places *list, place *p, void (*read)(place *)) {
+    if (p->is_opened || !open_library(p)) {
+        return;
+    }
+    if (is_known_handle(list, p)) {
+        p->tried.problem = "is one of those above";
+        return;
+    }
+    read(p);
+}
+
+/* ---- the driver ------------------------------------------------------------------------------------------- */
+
+void api_disable_caches(void) {
+    pthread_mutex_lock(&lock);
+    caches_disabled = true;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Under the lock. */
+static bool want_no_caches(void) {
+    caches_disabled = caches_disabled || error_environment("TEGULA_NO_CACHE");
+    return caches_disabled;
+}
+
+bool api_caches_disabled(void) {
+    pthread_mutex_lock(&lock);
+    bool is = want_no_caches();
+    pthread_mutex_unlock(&lock);
+    return is;
+}
+
+/* Under the lock: the first place that is usable.  A library that is none (a stub) lets the next one try; a real
+ * driver that finds no device would only find none again. */
+static place *find_driver(void) {
+    list_drivers();
+    want_no_caches();
+    for (size_t i = 0; i < drivers.n; i++) {
+        place *p = &drivers.at[i];
+        open_place(&drivers, p, read_driver);
+        if (p->is_usable) {
+            p->tried.is_chosen = true;
+            driver_pid = getpid();
+            return p;
+        }
+    }
+    return NULL;
+}
+
+/* "PATH: why; PATH: why" of a list, without what a loader simply does not have. */
+static void describe(const places *list, char *out, size_t size) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < list->n; i++) {
+        const api_tried *t = &list->at[i].tried;
+        bool is_absent = !list->at[i].handle && strcmp(t->origin, "loader") == 0;
+        if (t->problem && !is_absent && strcmp(t->problem, "is one of those above") != 0 && used < size) {
+            int n = snprintf(out + used, size - used, "%s%s %s", used ? "; " : "", t->path, t->problem);
+            used += n > 0 ? (size_t)n : 0;
+        }
+    }
+    if (!used) {
+        snprintf(out, size, "none found");
+    }
+}
+
+/* As api_driver_open(), without a word when there is none. */
+static const api_driver *driver_if_any(void) {
+    const api_driver *driver = atomic_load_explicit(&chosen_driver, memory_order_acquire);
+    if (driver) {
+        return driver;
+    }
+    pthread_mutex_lock(&lock);
+    place *p = find_driver();
+    if (p) {
+        driver = &p->api.driver;
+        atomic_store_explicit(&chosen_driver, driver, memory_order_release);
+    }
+    pthread_mutex_unlock(&lock);
+    return driver;
+}
+
+const api_driver *api_driver_open(void) {
+    const api_driver *driver = driver_if_any();
+    if (!driver) {
+        char why[2048];
+        pthread_mutex_lock(&lock);
+        describe(&drivers, why, sizeof why);
+        pthread_mutex_unlock(&lock);
+        error_set(TG_ENODEVICE, "no usable CUDA driver (libcuda.so.1): %s", why);
+    }
+    return driver;
+}
+
+int api_driver_failed(const api_driver *driver, const char *call, api_result code) {
+    const char *name = NULL;
+    const char *text = NULL;
+    driver->error_name(code, &name);
+    driver->error_string(code, &text);
+    bool is_forked = code == API_ERROR_NOT_INITIALIZED && driver_pid != getpid();
+    const char *hint = is_forked ? "; this process was forked after the driver was initialised" : "";
+    int status = code == API_ERROR_OUT_OF_MEMORY ? TG_ENOMEM : TG_EDRIVER;
+    return error_set(status, "%s: %s (%u): %s%s", call, name ? name : "unknown error", code, text ? text : "no text",
+                     hint);
+}
+
+/* ---- NVRTC ------------------------------------------------------------------------------------------------ */
+
+int api_target_number(const char *target) {
+    if (strncmp(target, "sm_", 3) != 0 && strncmp(target, "compute_", 8) != 0) {
+        return 0;
+    }
+    const char *digits = strchr(target, '_') + 1;
+    char *end;
+    long number = strtol(digits, &end, 10);
+    bool is_target = end > digits && number > 0 && number < 10000 && (!*end || (strchr("af", *end) && !end[1]));
+    return is_target ? (int)number : 0;
+}
+
+static bool knows(const api_nvrtc *api, int number) {
+    for (int i = 0; i < api->n_known; i++) {
+        if (api->known[i] == number) {
+            return true;
+        }
+    }
+    return number == 0;
+}
+
+/* Judges an opened NVRTC for one target; NULL when good. */
+static char *judge(const api_nvrtc *api, int number, int driver_version) {
+    if (driver_version && api->major > driver_version / 1000) {
+        return format_text("is %d.%d, newer than the driver (%d.%d)", api->major, api->minor, driver_version / 1000,
+                           driver_version % 1000 / 10);
+    }
+    return knows(api, number) ? NULL : format_text("is %d.%d and does not know sm_%d", api->major, api->minor, number);
+}
+
+/* Under the lock. */
+static place *find_nvrtc(int number, int driver_version) {
+    list_nvrtcs();
+    for (size_t i = 0; i < nvrtcs.n; i++) {
+        place *p = &nvrtcs.at[i];
+        open_place(&nvrtcs, p, read_nvrtc);
+        if (!p->is_usable) {
+            continue;
+        }
+        char *problem = judge(&p->api.nvrtc, number, driver_version);
+        if (!problem) {
+            return p;
+        }
+        p->tried.problem = p->tried.problem ? p->tried.problem : problem;
+    }
+    return NULL;
+}
+
+const api_nvrtc *api_nvrtc_open(const char *target) {
+    int number = target ? api_target_number(target) : 0;
+    if (target && !number) {
+        error_set(TG_EARG, "'%s' is no target: sm_80 or sm_90a, for example", target);
+        return NULL;
+    }
+    const api_driver *driver = driver_if_any(); /* none is fine: nothing is launched then */
+    pthread_mutex_lock(&lock);
+    place *p = find_nvrtc(number, driver ? driver->version : 0);
+    if (p && !p->tried.is_chosen) {
+        p->tried.is_chosen = true;
+        open_builtins(p);
+    }
+    if (!p) {
+        char why[4096];
+        describe(&nvrtcs, why, sizeof why);
+        error_set(TG_ENOCOMPILER, "no usable NVRTC for %s (12.0 or newer): %s", target ? target : "any target", why);
+    }
+    pthread_mutex_unlock(&lock);
+    return p ? &p->api.nvrtc : NULL;
+}
+
+/* ---- what was tried ---------------------------------------------------------------------------------------- */
+
+/* Leaves out what only repeats, and names of the loader's that it does not have. */
+static size_t show(places *list, const api_tried **shown) {
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const api_tried *t = &list->at[i].tried;
+        bool is_repeat = t->problem && !strcmp(t->problem, "is one of those above");
+        bool is_absent = !list->at[i].handle && !strcmp(t->origin, "loader");
+        if (list->at[i].is_opened && !is_repeat && !is_absent) {
+            list->tried[n++] = *t;
+        }
+    }
+    *shown = list->tried;
+    return n;
+}
+
+size_t api_driver_tried(const api_tried **shown) {
+    driver_if_any();
+    pthread_mutex_lock(&lock);
+    size_t n = show(&drivers, shown);
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+size_t api_nvrtc_tried(const api_tried **shown) {
+    const api_driver *driver = driver_if_any();
+    pthread_mutex_lock(&lock);
+    list_nvrtcs();
+    for (size_t i = 0; i < nvrtcs.n; i++) {
+        place *p = &nvrtcs.at[i];
+        open_place(&nvrtcs, p, read_nvrtc);
+        if (p->is_usable && !p->tried.problem) {
+            p->tried.problem = judge(&p->api.nvrtc, 0, driver ? driver->version : 0);
+        }
+    }
+    size_t n = show(&nvrtcs, shown);
+    pthread_mutex_unlock(&lock);
+    return n;
+}

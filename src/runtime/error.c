@@ -1,0 +1,80 @@
+/* error.c -- see error.h. */
+#define _POSIX_C_SOURCE 200809L
+#include "runtime/error.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local char text[ERROR_TEXT_SIZE];
+
+/* The sink is two words that must change together. */
+static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
+static tg_log_function *sink;
+static void *sink_user;
+
+const char *tg_error(void) {
+    return text;
+}
+
+void tg_set_log(tg_log_function *fn, void *user) {
+    pthread_mutex_lock(&sink_lock);
+    sink = fn;
+    sink_user = user;
+    pthread_mutex_unlock(&sink_lock);
+}
+
+/* Marks a text that did not fit, so that nobody takes the cut for the end. */
+static void mark_cut(char *buffer, size_t size, int wanted) {
+    static const char cut[] = " ..";
+    if (wanted >= 0 && (size_t)wanted >= size) {
+        memcpy(buffer + size - sizeof cut, cut, sizeof cut);
+    }
+}
+
+/* The new text is made aside: its arguments may point into the old one. */
+int error_set(int code, const char *format, ...) {
+    char made[ERROR_TEXT_SIZE];
+    va_list args;
+    va_start(args, format);
+    mark_cut(made, sizeof made, vsnprintf(made, sizeof made, format, args));
+    va_end(args);
+    memcpy(text, made, strlen(made) + 1);
+    return code;
+}
+
+int error_prefix(int code, const char *format, ...) {
+    char made[ERROR_TEXT_SIZE];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(made, sizeof made, format, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < sizeof made) {
+        mark_cut(made, sizeof made, n + snprintf(made + n, sizeof made - (size_t)n, "%s", text));
+    }
+    memcpy(text, made, strlen(made) + 1);
+    return code;
+}
+
+void error_log(tg_log_level level, const char *format, ...) {
+    pthread_mutex_lock(&sink_lock);
+    tg_log_function *fn = sink;
+    void *user = sink_user;
+    pthread_mutex_unlock(&sink_lock);
+    if (!fn) {
+        return;
+    }
+    char line[2048];
+    va_list args;
+    va_start(args, format);
+    mark_cut(line, sizeof line, vsnprintf(line, sizeof line, format, args));
+    va_end(args);
+    fn(level, line, user);
+}
+
+const char *error_environment(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
