@@ -1,0 +1,25 @@
+/* cuda_print.h -- thread IR as CUDA C++ that reads as if written by hand, and the map from its lines to the DSL's.
+ *
+ * The text compiles under NVRTC without any header and under nvcc as a .cu file.  It begins with a header comment
+ * (kernel, configuration, target), then the parts of the prelude that the kernel uses, then the kernel. */
+#ifndef CODEGEN_CUDA_PRINT_H
+#define CODEGEN_CUDA_PRINT_H
+
+#include "codegen/thread.h"
+
+typedef struct cuda_text {
+    text text;
+    tg_loc *line; /* line[i]: the DSL place of text line i + 1; file NULL where there is none */
+    int nlines;
+    int body_line; /* the first line after the prelude, from 1 */
+} cuda_text;
+
+typedef struct cuda_print_options {
+    bool body_only; /* without header comment and prelude */
+    bool lineinfo;  /* #line directives, so that profilers and debuggers show the DSL */
+} cuda_print_options;
+
+void cuda_print(const thread_kernel *t, const cuda_print_options *options, cuda_text *out);
+void cuda_text_free(cuda_text *c);
+
+#endif

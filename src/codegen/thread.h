@@ -1,0 +1,125 @@
+/* thread.h -- the thread IR: what one thread of a block does.  Data only.
+ *
+ * Made by tile_lower.c; changed by the thread passes; read by the printer and the simulator, so that the
+ * simulator judges exactly what is printed.  Expressions and buffers are those of dsl/expr.h: values may contain
+ * loads, so a statement's value is evaluated in full when the statement runs.
+ *
+ * Spaces that remain: TG_GLOBAL, TG_SHARED (one per block), TG_LOCAL (registers of one thread).
+ * Room for more: a statement may have several results, names its participants, barriers carry an id and a
+ * count, asynchronous operations a completion object; register vectors are values with lanes > 1. */
+#ifndef CODEGEN_THREAD_H
+#define CODEGEN_THREAD_H
+
+#include "codegen/target.h"
+#include "dsl/expr.h"
+
+typedef enum thread_kind {
+    THREAD_DECL,         /* buffer (TG_LOCAL) begins to exist; value: initial value of a rank-0 one, or NULL */
+    THREAD_LET,          /* result[0] = value */
+    THREAD_STORE,        /* dst (E_REF) = value, of dst->lanes elements; accumulates: dst = dst + value */
+    THREAD_ATOMIC,       /* dst = reduction(dst, value), atomically */
+    THREAD_FOR,          /* for var result[0] from 0 below extent: body */
+    THREAD_IF,           /* value ? body : otherwise */
+    THREAD_BARRIER,      /* all participants meet, memory is ordered between them */
+    THREAD_REDUCE_LANES, /* result[0] = reduction of value over the aligned group of `width` lanes with stride
+                            `stride`: butterfly over xor masks stride * 1, 2, 4, .. < stride * width, ascending;
+                            at each step x = combine(x, partner's x); width a power of two, all lanes exist */
+    THREAD_SHUFFLE_XOR,  /* result[0] = value of the lane whose number differs by xor `stride` */
+    THREAD_PRINT,        /* printf(format, values) */
+    THREAD_CHECK         /* unless value: record check number `check` with block and thread */
+} thread_kind;
+
+typedef enum thread_scope { SCOPE_THREAD, SCOPE_WARP, SCOPE_WARPGROUP, SCOPE_BLOCK } thread_scope;
+
+/* What an asynchronous operation signals when its bytes have landed. */
+typedef struct thread_completion {
+    int id;
+    int64_t count;
+} thread_completion;
+
+typedef struct thread_stmt thread_stmt;
+
+typedef struct thread_block {
+    thread_stmt *first, *last;
+} thread_block;
+
+struct thread_stmt {
+    thread_kind kind;
+    tg_loc at;         /* the DSL line that it serves */
+    const char *why;   /* printed as a comment where set: the reason for a statement that nobody wrote */
+    thread_scope participants;
+    thread_stmt *next;
+    buffer *buffer;
+    var **result;
+    int nresults;
+    node *dst, *value, *extent;
+    bool accumulates;
+    tg_reduction reduction;
+    int unroll;       /* THREAD_FOR: 0 the compiler's choice, -1 fully, else the factor */
+    int stride, width;
+    int barrier;      /* id; 0 is __syncthreads() */
+    int64_t count;    /* threads that meet; 0: all of the block */
+    thread_completion *completion;
+    const char *format;
+    node **values;
+    int nvalues;
+    int check;        /* index into thread_kernel.checks */
+    thread_block body, otherwise;
+};
+
+typedef enum thread_param_kind { PARAM_TENSOR, PARAM_SCALAR, PARAM_EXTENT, PARAM_CHECKS } thread_param_kind;
+
+/* A parameter of the emitted kernel, in order.  PARAM_CHECKS is hidden: a tg_checks record (plan.h). */
+typedef struct thread_param {
+    thread_param_kind kind;
+    buffer *buffer; /* PARAM_TENSOR */
+    var *var;       /* PARAM_SCALAR, PARAM_EXTENT */
+} thread_param;
+
+typedef struct thread_check {
+    tg_loc at;
+    const char *message;
+} thread_check;
+
+/* A configuration value as the header comment shows it. */
+typedef struct thread_setting {
+    const char *name;
+    int64_t value;
+    const char *source; /* "", "given", "tuned", "default" */
+} thread_setting;
+
+typedef struct thread_kernel {
+    const char *name;
+    arena *memory;
+    const target *target;
+    thread_setting *settings;
+    int nsettings;
+    thread_param *params;
+    int nparams;
+    node *grid[3]; /* x first; constants, or expressions over extents and scalars; index 1 where absent */
+    var *grid_var[3];   /* NULL where absent */
+    int64_t threads[3];
+    var *thread_var[3]; /* NULL where absent */
+    int64_t min_blocks; /* 0: none */
+    thread_block body;
+    buffer **buffers;   /* all, by id */
+    int nbuffers;
+    int nvars;          /* var ids are below this */
+    thread_check *checks;
+    int nchecks;
+    int64_t shared_bytes; /* after thread_arena */
+    bool shared_is_dynamic; /* more than the target's static limit: one extern array, buffers at offsets */
+} thread_kernel;
+
+int64_t thread_count(const thread_kernel *t); /* threads of a block */
+/* Runs fn on every statement, outermost first. */
+void thread_walk(thread_block *b, void (*fn)(thread_stmt *s, void *user), void *user);
+/* Every E_REF that s itself (not its body) touches: fn(ref, is_write, user). */
+void thread_accesses(thread_stmt *s, void (*fn)(node *ref, bool is_write, void *user), void *user);
+thread_stmt *thread_append(arena *a, thread_block *b, thread_kind kind, tg_loc at);
+/* Text of the whole kernel, a statement a line; with `lines`, "file:line" before each. */
+void thread_print(const thread_kernel *t, text *out, bool lines);
+/* The invariants of the IR; false and the first breach in `error` otherwise. */
+bool thread_verify(const thread_kernel *t, text *error);
+
+#endif

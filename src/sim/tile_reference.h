@@ -1,0 +1,30 @@
+/* tile_reference.h -- runs the tile IR as the words read: the oracle for lowering.
+ *
+ * Reads tile IR only.  copy is a copy, parallel a loop, pipelined serial.  Thread view: each thread of a block
+ * runs to its next collective operation or barrier, then the next thread. */
+#ifndef SIM_TILE_REFERENCE_H
+#define SIM_TILE_REFERENCE_H
+
+#include "dsl/tile.h"
+#include "sim/witness.h"
+
+typedef struct reference_options {
+    uint64_t seed;      /* shuffles the order of blocks, threads and parallel iterations; 0: ascending */
+    bool in_double;     /* floating locals, lets, fragments and arithmetic in double precision: the yardstick for
+                           kernels without a reference of their own.  Tensors keep their types */
+    int64_t step_limit; /* statements executed before it gives up; 0: none */
+} reference_options;
+
+typedef struct reference_result {
+    findings findings;
+    int64_t statements; /* executed */
+    text printed;       /* what print() wrote; free with reference_free */
+} reference_result;
+
+/* Runs the whole grid.  TG_OK (look at the findings), TG_EARG when the arguments do not fit the kernel
+ * (`error` says why), TG_ENOMEM, TG_EINTERNAL. */
+int tile_reference_run(tg_kernel *k, int nargs, witness_arg *args, const reference_options *options,
+                       reference_result *result, text *error);
+void reference_free(reference_result *result);
+
+#endif
