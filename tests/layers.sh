@@ -17,8 +17,9 @@ table() {
 include/tegula/.*           <(std[a-z]+|string|limits|float|inttypes|assert|complex|math|iso646)\.h>|[<"](tegula/)?(tegula|kernel|dlpack)\.h[>"]
 src/dsl/.*                  LIBC|<tegula/tegula\.h>|"dsl/.*"
 src/codegen/.*              LIBC|<tegula/tegula\.h>|"(dsl|codegen)/.*"|"(templates|build_id)\.h"
-src/sim/tile_reference.*    LIBC|<tegula/tegula\.h>|"dsl/.*"|"sim/.*"
-src/sim/.*                  LIBC|<tegula/tegula\.h>|"dsl/(arena|diag|expr|value)\.h"|"dsl/.*\.def"|"codegen/(thread|target)\.h"|"sim/sim.*"
+src/sim/witness.*           LIBC|<tegula/tegula\.h>|"dsl/(arena|value)\.h"|"sim/witness\.h"
+src/sim/tile_reference.*    LIBC|<tegula/tegula\.h>|"dsl/.*"|"sim/(witness|tile_reference.*)\.h"
+src/sim/.*                  LIBC|<tegula/tegula\.h>|"dsl/(arena|diag|expr|value)\.h"|"dsl/.*\.def"|"codegen/(thread|target|plan)\.h"|"sim/(witness|sim.*)\.h"
 src/runtime/.*              LIBC|<xxhash\.h>|<uthash\.h>|<tegula/(tegula|dlpack)\.h>|"dsl/(arena|diag)\.h"|"codegen/(pipeline|plan|cuda_print|target)\.h"|"build_id\.h"|"runtime/.*"
 src/tool/.*                 LIBC|<(yaml|xxhash|uthash)\.h>|<tegula/(tegula|dlpack)\.h>|"(dsl|codegen|sim|runtime|tool)/.*"|"(templates|gallery_files|build_id)\.h"
 examples/.*                 LIBC|<tegula/.*>
@@ -78,6 +79,8 @@ src/sim/sim.c             "dsl/tile.h"
 src/sim/sim.c             "sim/tile_reference.h"
 src/sim/sim_race.c        "codegen/pipeline.h"
 src/sim/tile_reference.c  "codegen/thread.h"
+src/sim/tile_reference.c  "sim/sim.h"
+src/sim/witness.c         "codegen/thread.h"
 src/runtime/launch.c      "codegen/tile_lower.h"
 src/runtime/launch.c      "dsl/tile.h"
 src/runtime/nvrtc.c       <nvrtc.h>

@@ -1,0 +1,106 @@
+/* embed.c -- a program that carries a kernel and compiles it when it runs.
+ *
+ * It prints the CUDA text of scale_add, then launches the kernel where there is a GPU and NVRTC.  Memory on
+ * the device is the program's own affair: an engine has its allocator, this example calls the driver.
+ *
+ *     cmake -S . -B build && cmake --build build && build/embed       with CMake
+ *     cc *.c $(pkg-config --cflags --libs tegula) -ldl -o embed       with pkg-config */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tegula/tegula.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+void scale_add(void); /* scale_add.c */
+#ifdef __cplusplus
+}
+#endif
+
+enum { N = 1000 };
+
+/* What this example needs of the CUDA driver. */
+typedef struct {
+    int (*init)(unsigned flags);
+    int (*retain)(void **context, int device);
+    int (*set_current)(void *context);
+    int (*alloc)(unsigned long long *address, size_t bytes);
+    int (*to_device)(unsigned long long address, const void *host, size_t bytes);
+    int (*to_host)(void *host, unsigned long long address, size_t bytes);
+    int (*release)(unsigned long long address);
+} driver;
+
+/* ISO C has no cast from an object's address to a function's, so the bytes are copied. */
+static bool find(void *library, const char *name, void *function, size_t size) {
+    void *symbol = dlsym(library, name);
+    memcpy(function, &symbol, size);
+    return symbol != NULL;
+}
+#define FIND(d, member, name) find(library, name, &(d)->member, sizeof(d)->member)
+
+/* Opens the driver and makes the first GPU current. */
+static bool open_driver(driver *d) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    void *context;
+    return library && FIND(d, init, "cuInit") && FIND(d, retain, "cuDevicePrimaryCtxRetain") &&
+           FIND(d, set_current, "cuCtxSetCurrent") && FIND(d, alloc, "cuMemAlloc_v2") &&
+           FIND(d, to_device, "cuMemcpyHtoD_v2") && FIND(d, to_host, "cuMemcpyDtoH_v2") &&
+           FIND(d, release, "cuMemFree_v2") && d->init(0) == 0 && d->retain(&context, 0) == 0 &&
+           d->set_current(context) == 0;
+}
+
+/* Fills x and y, launches, and counts the elements that are not 2 x + y. */
+static int launch_and_count(tg_jit *jit, const driver *d) {
+    float x[N], y[N], result[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = (float)i;
+        y[i] = (float)(N - i);
+    }
+    unsigned long long x_address = 0, y_address = 0;
+    if (d->alloc(&x_address, sizeof x) || d->alloc(&y_address, sizeof y) ||
+        d->to_device(x_address, x, sizeof x) || d->to_device(y_address, y, sizeof y)) {
+        printf("no memory on the device\n");
+        return N;
+    }
+
+    const tg_arg args[] = {tg_arg_float(2.0), tg_arg_pointer((const void *)(uintptr_t)x_address),
+                           tg_arg_pointer((const void *)(uintptr_t)y_address)};
+    int wrong = 0;
+    if (tg_launch(jit, TG_CONFIG(n, N), NULL, 3, args) != TG_OK) {
+        printf("launch: %s\n", tg_error());
+        wrong = N;
+    } else if (d->to_host(result, y_address, sizeof result)) { /* waits for the launch */
+        wrong = N;
+    }
+    for (int i = 0; i < N && wrong < N; i++) {
+        wrong += result[i] != 2.0f * x[i] + y[i];
+    }
+    d->release(x_address);
+    d->release(y_address);
+    return wrong;
+}
+
+int main(void) {
+    tg_jit *jit = tg_jit_new("scale_add", scale_add, NULL, 0);
+    char *source = jit ? tg_source(jit, TG_CONFIG(n, N)) : NULL;
+    if (!source) {
+        fprintf(stderr, "%s\n", tg_error());
+        tg_jit_free(jit);
+        return 1;
+    }
+    printf("Tegula %s\n%s\n", tg_version(), source);
+    free(source);
+
+    driver d;
+    int wrong = 0;
+    if (!open_driver(&d)) {
+        printf("no GPU: not launched\n");
+    } else {
+        wrong = launch_and_count(jit, &d);
+        printf("launched: %d of %d elements wrong\n", wrong, N);
+    }
+    tg_jit_free(jit);
+    return wrong != 0;
+}
