@@ -28,7 +28,7 @@ ROWS
 }
 
 # What every file of src may include: headers of the C library and POSIX.
-libc='<(assert|complex|ctype|dirent|dlfcn|errno|fcntl|fenv|float|ftw|getopt|glob|inttypes|libgen|limits|locale|math|poll|pthread|semaphore|setjmp|signal|spawn|stdarg|stdalign|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|termios|time|ucontext|unistd|sys/[a-z]+|link|elf)\.h>'
+libc='<(assert|complex|ctype|dirent|dlfcn|errno|fcntl|fenv|float|ftw|getopt|glob|inttypes|libgen|limits|locale|math|poll|pthread|pwd|regex|sched|search|semaphore|setjmp|signal|spawn|stdarg|stdalign|stdatomic|stdbool|stddef|stdint|stdio|stdlib|string|strings|termios|time|ucontext|unistd|wchar|sys/[a-z]+|link|elf)\.h>'
 
 # Prints one line for each breach in the tree $1.
 breaches() {
