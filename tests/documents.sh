@@ -1,0 +1,56 @@
+#!/bin/sh
+# documents.sh -- what the documents quote is what the tool prints.  A quotation is a fenced block after a line
+#
+#     <!-- $ tegula emit thread_naive --body -->
+#
+# and must equal the output of that command, run in the root of the checkout.
+#
+#     sh tests/documents.sh            compares; TEGULA names the tool
+#     sh tests/documents.sh --record   rewrites the blocks
+set -u
+cd "$(dirname "$0")/.." || exit 1
+TEGULA=${TEGULA:-./tegula}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The tool answers to its own name, wherever it was built.
+printf '#!/bin/sh\nexec "%s" "$@"\n' "$(realpath "$TEGULA")" >"$work/tegula"
+chmod +x "$work/tegula"
+PATH=$work:$PATH
+export PATH
+
+# Prints the document $1 with every quotation made anew.
+quote_anew() {
+    awk '
+        inside && /^```/ { inside = 0 }
+        inside { next }
+        { print }
+        /^<!-- \$ .* -->$/ { command = substr($0, 8, length($0) - 11) }
+        command != "" && /^```/ {
+            n = 0
+            while ((command | getline line) > 0) { print line; n++ }
+            if (close(command) != 0 || n == 0) print "(the command failed)"
+            command = ""
+            inside = 1
+        }' "$1"
+}
+
+status=0
+for document in README.md docs/*.md docs/*/*.md; do
+    grep -q '^<!-- \$ ' "$document" 2>/dev/null || continue
+    quote_anew "$document" >"$work/new" 2>"$work/errors"
+    if grep -q '^(the command failed)$' "$work/new"; then
+        cat "$work/errors"
+        echo "$document: a quoted command failed"
+        status=1
+    elif ! diff -u "$document" "$work/new" >"$work/diff"; then
+        if [ "${1-}" = --record ]; then
+            cp "$work/new" "$document"
+        else
+            cat "$work/diff"
+            echo "$document: a quotation differs from what the tool prints (--record mends it)"
+            status=1
+        fi
+    fi
+done
+exit $status
