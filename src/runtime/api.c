@@ -30,6 +30,7 @@ typedef struct {
     void *handle;
     bool is_opened; /* its turn has come */
     bool is_usable; /* opened, new enough, complete */
+    bool is_initialised; /* drivers */
     union {
         api_driver driver;
         api_nvrtc nvrtc;
@@ -241,28 +242,38 @@ static void read_driver(place *p) {
         p->tried.problem = format_text("has no %s: the driver must be 12.0 or newer", missing);
         return;
     }
+    api_result code = api->driver_version(&api->version);
+    if (code != 0) {
+        p->tried.problem = code == API_ERROR_STUB_LIBRARY ? "is the toolkit's stub, not a driver"
+                                                          : format_text("does not tell its version (%u)", code);
+        return;
+    }
+    p->tried.major = api->version / 1000;
+    p->tried.minor = api->version % 1000 / 10;
+    api->path = p->tried.path;
+    p->is_usable = true;
+}
+
+/* Apart from opening it: looking for devices takes a while, and whoever only compiles need not wait for it. */
+static bool initialise_driver(place *p) {
+    const api_driver *api = &p->api.driver;
+    if (p->is_initialised || p->tried.problem) {
+        return p->is_initialised;
+    }
     if (caches_disabled) {
         setenv("CUDA_CACHE_DISABLE", "1", 1);
     }
     api_result code = api->init(0);
-    if (api->driver_version(&api->version) == 0) {
-        p->tried.major = api->version / 1000;
-        p->tried.minor = api->version % 1000 / 10;
-    }
-    if (code == API_ERROR_STUB_LIBRARY) {
-        p->tried.problem = "is the toolkit's stub, not a driver";
-        return;
-    }
+    driver_pid = getpid();
+    p->is_initialised = code == 0;
     if (code != 0) {
         const char *name = NULL;
         const char *text = NULL;
         api->error_name(code, &name);
         api->error_string(code, &text);
         p->tried.problem = format_text("cuInit: %s (%u): %s", name ? name : "error", code, text ? text : "no text");
-        return;
     }
-    api->path = p->tried.path;
-    p->is_usable = true;
+    return p->is_initialised;
 }
 
 /* The first and last 64 KB hold the build identifier, the tables and the size of everything between. */
@@ -368,13 +379,31 @@ static place *find_driver(void) {
     for (size_t i = 0; i < drivers.n; i++) {
         place *p = &drivers.at[i];
         open_place(&drivers, p, read_driver);
-        if (p->is_usable) {
+        if (p->is_usable && initialise_driver(p)) {
             p->tried.is_chosen = true;
-            driver_pid = getpid();
             return p;
         }
     }
     return NULL;
+}
+
+/* Under the lock: 12080 for 12.8, 0 without a driver. */
+static int driver_version(void) {
+    list_drivers();
+    for (size_t i = 0; i < drivers.n; i++) {
+        open_place(&drivers, &drivers.at[i], read_driver);
+        if (drivers.at[i].is_usable) {
+            return drivers.at[i].api.driver.version;
+        }
+    }
+    return 0;
+}
+
+int api_driver_version(void) {
+    pthread_mutex_lock(&lock);
+    int version = driver_version();
+    pthread_mutex_unlock(&lock);
+    return version;
 }
 
 /* "PATH: why; PATH: why" of a list, without what a loader simply does not have. */
@@ -489,9 +518,8 @@ const api_nvrtc *api_nvrtc_open(const char *target) {
         error_set(TG_EARG, "'%s' is no target: sm_80 or sm_90a, for example", target);
         return NULL;
     }
-    const api_driver *driver = driver_if_any(); /* none is fine: nothing is launched then */
     pthread_mutex_lock(&lock);
-    place *p = find_nvrtc(number, driver ? driver->version : 0);
+    place *p = find_nvrtc(number, driver_version());
     if (p && !p->tried.is_chosen) {
         p->tried.is_chosen = true;
         open_builtins(p);
@@ -531,14 +559,14 @@ size_t api_driver_tried(const api_tried **shown) {
 }
 
 size_t api_nvrtc_tried(const api_tried **shown) {
-    const api_driver *driver = driver_if_any();
     pthread_mutex_lock(&lock);
+    int version = driver_version();
     list_nvrtcs();
     for (size_t i = 0; i < nvrtcs.n; i++) {
         place *p = &nvrtcs.at[i];
         open_place(&nvrtcs, p, read_nvrtc);
         if (p->is_usable && !p->tried.problem) {
-            p->tried.problem = judge(&p->api.nvrtc, 0, driver ? driver->version : 0);
+            p->tried.problem = judge(&p->api.nvrtc, 0, version);
         }
     }
     size_t n = show(&nvrtcs, shown);

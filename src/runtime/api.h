@@ -131,6 +131,9 @@ typedef struct {
  * error text (TG_ENODEVICE). */
 const api_driver *api_driver_open(void);
 
+/* The version of the first driver that can be opened, without initialising it; 0 when there is none. */
+int api_driver_version(void);
+
 /* "cuModuleLoadDataEx: CUDA_ERROR_INVALID_IMAGE (200): device kernel image is invalid".  Returns the status
  * that the public call should return. */
 int api_driver_failed(const api_driver *driver, const char *call, api_result code);

@@ -1,0 +1,83 @@
+/* device.h -- GPUs: which there are, contexts, memory, streams and events.
+ *
+ * Upper half: for the tool, which never names the driver.  Lower half: contexts, for launch.c and jit.c.
+ * Every function that returns int gives TG_OK or a code with the error text. */
+#ifndef TG_RUNTIME_DEVICE_H
+#define TG_RUNTIME_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/api.h"
+
+typedef struct {
+    int ordinal;
+    char name[128];
+    int major, minor; /* compute capability */
+    uint64_t memory;  /* bytes */
+    int sms, l2_bytes;
+    int max_threads, max_threads_per_sm, max_blocks_per_sm, warp;
+    int shared_per_block, shared_per_block_optin, shared_per_sm, shared_reserved; /* bytes */
+    int registers_per_sm;
+    int max_grid[3];
+    int clock_khz, memory_clock_khz, memory_bus_bits; /* 0 where the driver no longer tells */
+    int pci_domain, pci_bus, pci_device;
+} device_info;
+
+int device_count(int *n);
+/* TG_EARG for a number that no device has. */
+int device_describe(int ordinal, device_info *info);
+/* 13000 for 13.0; 0 without a driver. */
+int device_driver_version(void);
+
+/* A device's primary context, the one that the CUDA runtime uses too. */
+typedef struct device device;
+int device_open(int ordinal, device **out);
+void device_close(device *d); /* accepts NULL; memory and streams go with device_free() and .._stream_free() */
+int device_ordinal(const device *d);
+
+/* Device memory.  Copies and fills wait until they are done. */
+int device_alloc(device *d, size_t bytes, void **address);
+void device_free(device *d, void *address);
+int device_put(device *d, void *to, const void *from_host, size_t bytes);
+int device_get(device *d, void *to_host, const void *from, size_t bytes);
+int device_fill(device *d, void *to, unsigned char byte, size_t bytes);
+int device_memory_free(device *d, uint64_t *bytes);
+
+int device_stream_new(device *d, void **stream);
+void device_stream_free(device *d, void *stream);
+int device_synchronize(device *d, void *stream); /* NULL: the default stream */
+
+int device_event_new(device *d, void **event);
+void device_event_free(device *d, void *event);
+int device_event_record(device *d, void *event, void *stream);
+/* Waits for both. */
+int device_event_elapsed(device *d, void *start, void *stop, double *milliseconds);
+/* Makes this device's context the thread's current one, so that tg_launch(.., NULL, ..) and tg_info() mean it;
+ * device_leave() restores the one before. */
+int device_enter(device *d);
+void device_leave(device *d);
+
+/* ---- contexts ---------------------------------------------------------------------------------------------- */
+
+/* The primary context of a device; kept until the process ends, because nobody can tell who still uses it. */
+int device_primary(const api_driver *driver, int ordinal, api_context *context);
+/* The context that a launch on `stream` belongs to: the stream's; for NULL the thread's current one, else device
+ * 0's primary. */
+int device_stream_context(const api_driver *driver, void *stream, api_context *context);
+int device_of_context(const api_driver *driver, api_context context, int *ordinal);
+int device_capability(const api_driver *driver, int ordinal, int *major, int *minor);
+/* True while the stream records a graph, or when asking is itself refused because another one does. */
+bool device_is_capturing(const api_driver *driver, void *stream);
+
+/* Makes `context` current and lets this thread load and allocate while other threads capture; false with the
+ * error text.  context_leave() undoes both. */
+typedef struct {
+    const api_driver *driver;
+    unsigned capture_mode;
+} context_scope;
+bool context_enter(const api_driver *driver, api_context context, context_scope *scope);
+void context_leave(context_scope *scope);
+
+#endif
