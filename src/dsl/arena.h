@@ -15,6 +15,7 @@ typedef struct arena_block arena_block;
 typedef struct arena {
     arena_block *blocks;
     size_t total; /* bytes asked for so far */
+    size_t limit; /* tests: memory lacks beyond this many bytes; 0: as much as the machine has */
     bool failed;
 } arena;
 

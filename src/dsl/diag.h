@@ -32,6 +32,11 @@ void diag_print(const diag *d, text *out);
 /* Last path component: what messages show of __FILE__. */
 const char *diag_base(const char *file);
 
+/* A message that belongs to no kernel, such as a builder word outside any.  The runtime says where it goes
+ * (until then nowhere); the library itself never prints. */
+void diag_log(const char *text);
+void diag_set_log(void (*log)(const char *text));
+
 /* A fault of Tegula.  Records "internal error: .. (file:line)" for tg_error() and lets the enclosing public
  * call answer TG_EINTERNAL; aborts when TG_DEBUG is defined. */
 #define tg_bug(...) diag_bug(__FILE__, __LINE__, __VA_ARGS__)

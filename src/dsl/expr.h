@@ -108,6 +108,7 @@ struct tg_node {
     buffer *buffer;
     int64_t dim[TG_MAX_RANK];
     bool in_tiles;
+    int size; /* nodes as printed, saturating: kept here because a shared node counts each time */
 };
 
 /* ---- making (each folds what is known, computes the range, checks nothing) ------------------------------- */

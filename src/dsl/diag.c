@@ -1,0 +1,122 @@
+/* diag.c -- recorded mistakes and our own faults; see diag.h. */
+#include "dsl/diag.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- mistakes -------------------------------------------------------------------------------------------- */
+
+static bool same_place(tg_loc a, tg_loc b) {
+    return a.line == b.line && (a.file == b.file || (a.file && b.file && strcmp(a.file, b.file) == 0));
+}
+
+void diag_error(diag *d, tg_loc at, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const char *said = arena_vprint(d->memory, format, args);
+    va_end(args);
+    if (!said) {
+        return;
+    }
+    for (int i = 0; i < d->n && i < DIAG_LIMIT; i++) {
+        if (same_place(d->message[i].at, at) && strcmp(d->message[i].text, said) == 0) {
+            return;
+        }
+    }
+    if (d->n < DIAG_LIMIT) {
+        d->message[d->n] = (diag_message){at, said};
+    }
+    d->n++;
+}
+
+const char *diag_base(const char *file) {
+    if (!file) {
+        return "?";
+    }
+    const char *slash = strrchr(file, '/');
+    return slash ? slash + 1 : file;
+}
+
+/* The source line and a caret under its first character that is not blank. */
+static void print_source(tg_loc at, text *out) {
+    FILE *f = at.line > 0 && at.file ? fopen(at.file, "r") : NULL;
+    if (!f) {
+        return;
+    }
+    char line[256];
+    int number = 1;
+    bool found = false;
+    while (!found && fgets(line, sizeof line, f)) {
+        found = number == at.line;
+        number += strchr(line, '\n') != NULL;
+    }
+    fclose(f);
+    if (!found) {
+        return;
+    }
+    line[strcspn(line, "\r\n")] = '\0';
+    size_t indent = strspn(line, " \t");
+    text_print(out, "%5d | %s\n      | %.*s^\n", at.line, line, (int)indent, line);
+}
+
+void diag_print(const diag *d, text *out) {
+    int shown = d->n < DIAG_LIMIT ? d->n : DIAG_LIMIT;
+    for (int i = 0; i < shown; i++) {
+        const diag_message *m = &d->message[i];
+        if (m->at.line > 0) {
+            text_print(out, "%s:%d: error: %s\n", m->at.file, m->at.line, m->text);
+        } else {
+            text_print(out, "%s: error: %s\n", m->at.file ? m->at.file : "?", m->text);
+        }
+        print_source(m->at, out);
+    }
+    if (d->n > shown) {
+        text_print(out, "%d more error%s\n", d->n - shown, d->n - shown == 1 ? "" : "s");
+    }
+}
+
+/* ---- messages without a kernel --------------------------------------------------------------------------- */
+
+static _Atomic(void (*)(const char *)) log_function;
+
+void diag_set_log(void (*log)(const char *)) {
+    atomic_store(&log_function, log);
+}
+
+void diag_log(const char *said) {
+    void (*log)(const char *) = atomic_load(&log_function);
+    if (log) {
+        log(said);
+    }
+}
+
+/* ---- our own faults -------------------------------------------------------------------------------------- */
+
+static _Thread_local char bug[512];
+static _Thread_local bool has_bug;
+
+void diag_bug(const char *file, int line, const char *format, ...) {
+    char why[384];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+#if defined TG_DEBUG
+    fprintf(stderr, "internal error: %s (%s:%d)\n", why, diag_base(file), line);
+    abort();
+#endif
+    if (!has_bug) { /* the first is the cause */
+        snprintf(bug, sizeof bug, "internal error: %s (%s:%d)", why, diag_base(file), line);
+        has_bug = true;
+    }
+}
+
+const char *diag_take_bug(void) {
+    if (!has_bug) {
+        return NULL;
+    }
+    has_bug = false;
+    return bug;
+}
