@@ -21,10 +21,16 @@ typedef struct reference_result {
     text printed;       /* what print() wrote; free with reference_free */
 } reference_result;
 
-/* Runs the whole grid.  TG_OK (look at the findings), TG_EARG when the arguments do not fit the kernel
- * (`error` says why), TG_ENOMEM, TG_EINTERNAL. */
+/* Runs the whole grid.  TG_OK (look at the findings), TG_EARG when the arguments do not fit the kernel, TG_EKERNEL
+ * when that was built with mistakes (`error` says why), TG_ENOMEM, TG_EINTERNAL.  `options` may be NULL. */
 int tile_reference_run(tg_kernel *k, int nargs, witness_arg *args, const reference_options *options,
                        reference_result *result, text *error);
+
+/* Runs it twice, in the order of options->seed and in another; leaves the tensors and the text of the first.
+ * Where the tensors written differ: FINDING_ORDER, beside the findings of both runs.  Bit for bit, but to a
+ * tolerance for floats in kernels that sum floats in an order the language leaves open (atomics, reducers). */
+int tile_reference_orders(tg_kernel *k, int nargs, witness_arg *args, const reference_options *options,
+                          reference_result *result, text *error);
 void reference_free(reference_result *result);
 
 #endif
