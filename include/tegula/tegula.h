@@ -391,6 +391,9 @@ TG_API void tg_jit_free(tg_jit *jit);
 TG_API int tg_launch(tg_jit *jit, tg_config config, void *stream, int nargs, const tg_arg *args);
 /* Compiles and loads for a device; afterwards tg_launch allocates, loads, locks and synchronises nothing. */
 TG_API int tg_prepare(tg_jit *jit, tg_config config, int device);
+/* Waits for the stream, then answers TG_EKERNEL with the place and message when a check() of the kernel failed in
+ * a launch since the last call.  Without it the kernel's next launch tells. */
+TG_API int tg_wait(tg_jit *jit, void *stream);
 
 typedef struct {
     int registers;    /* per thread */

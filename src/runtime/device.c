@@ -3,6 +3,7 @@
 #include "runtime/device.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 
 enum { MAX_DEVICES = 64 };
 
-struct device {
+struct device_handle {
     const api_driver *driver;
     api_context context;
     int ordinal;
@@ -66,18 +67,18 @@ int device_describe(int ordinal, device_info *info) {
         {82, &info->registers_per_sm},   {97, &info->shared_per_block_optin},
         {106, &info->max_blocks_per_sm}, {111, &info->shared_reserved},
     };
-    int device;
-    api_result code = driver->device_get(&device, ordinal);
+    int handle;
+    api_result code = driver->device_get(&handle, ordinal);
     if (code == 0) {
-        code = driver->device_name(info->name, (int)sizeof info->name, device);
+        code = driver->device_name(info->name, (int)sizeof info->name, handle);
     }
     size_t bytes = 0;
     if (code == 0) {
-        code = driver->device_memory(&bytes, device);
+        code = driver->device_memory(&bytes, handle);
     }
     info->memory = bytes;
     for (size_t i = 0; code == 0 && i < sizeof wanted / sizeof *wanted; i++) {
-        if (driver->device_attribute(wanted[i].value, wanted[i].attribute, device) != 0) {
+        if (driver->device_attribute(wanted[i].value, wanted[i].attribute, handle) != 0) {
             *wanted[i].value = 0; /* an attribute that came or went with a driver version */
         }
     }
@@ -87,24 +88,30 @@ int device_describe(int ordinal, device_info *info) {
 /* ---- contexts ---------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
-static api_context primary[MAX_DEVICES];
+static _Atomic(api_context) primary[MAX_DEVICES];
 
-int device_primary(const api_driver *driver, int ordinal, api_context *context) {
-    *context = NULL;
+static int retain_primary(const api_driver *driver, int ordinal, api_context *context) {
     int status = check_ordinal(ordinal);
     if (status != TG_OK || ordinal >= MAX_DEVICES) {
         return status ? status : error_set(TG_EARG, "device numbers above %d are not supported", MAX_DEVICES - 1);
     }
     api_result code = 0;
     pthread_mutex_lock(&primary_lock);
-    if (!primary[ordinal]) {
-        int device;
-        code = driver->device_get(&device, ordinal);
-        code = code ? code : driver->primary_retain(&primary[ordinal], device);
+    *context = atomic_load(&primary[ordinal]);
+    if (!*context) {
+        int handle;
+        code = driver->device_get(&handle, ordinal);
+        code = code ? code : driver->primary_retain(context, handle);
+        atomic_store(&primary[ordinal], code ? NULL : *context);
     }
-    *context = primary[ordinal];
     pthread_mutex_unlock(&primary_lock);
     return code ? api_driver_failed(driver, "cuDevicePrimaryCtxRetain", code) : TG_OK;
+}
+
+int device_primary(const api_driver *driver, int ordinal, api_context *context) {
+    bool is_known = ordinal >= 0 && ordinal < MAX_DEVICES;
+    *context = is_known ? atomic_load_explicit(&primary[ordinal], memory_order_acquire) : NULL;
+    return *context ? TG_OK : retain_primary(driver, ordinal, context);
 }
 
 int device_stream_context(const api_driver *driver, void *stream, api_context *context) {
@@ -137,9 +144,15 @@ int device_capability(const api_driver *driver, int ordinal, int *major, int *mi
     return code ? api_driver_failed(driver, "cuDeviceGetAttribute", code) : TG_OK;
 }
 
-bool device_is_capturing(const api_driver *driver, void *stream) {
+bool device_is_capturing(const api_driver *driver, api_context context, void *stream) {
     unsigned capture = API_CAPTURE_NONE;
-    return driver->stream_capturing(stream, &capture) != 0 || capture != API_CAPTURE_NONE;
+    api_context popped;
+    if (driver->context_push(context) != 0) {
+        return false;
+    }
+    api_result code = driver->stream_capturing(stream, &capture);
+    driver->context_pop(&popped);
+    return code == API_ERROR_CAPTURE_IMPLICIT || (code == 0 && capture != API_CAPTURE_NONE);
 }
 
 bool context_enter(const api_driver *driver, api_context context, context_scope *scope) {
@@ -161,7 +174,7 @@ void context_leave(context_scope *scope) {
 
 /* ---- an open device ------------------------------------------------------------------------------------------ */
 
-int device_open(int ordinal, device **out) {
+int device_open(int ordinal, device_handle **out) {
     *out = NULL;
     const api_driver *driver = api_driver_open();
     if (!driver) {
@@ -172,29 +185,29 @@ int device_open(int ordinal, device **out) {
     if (status != TG_OK) {
         return status;
     }
-    device *d = malloc(sizeof *d);
+    device_handle *d = malloc(sizeof *d);
     if (!d) {
         return error_set(TG_ENOMEM, "no memory to open device %d", ordinal);
     }
-    *d = (device){driver, context, ordinal};
+    *d = (device_handle){driver, context, ordinal};
     *out = d;
     return TG_OK;
 }
 
-void device_close(device *d) {
+void device_close(device_handle *d) {
     free(d);
 }
 
-int device_ordinal(const device *d) {
+int device_ordinal(const device_handle *d) {
     return d->ordinal;
 }
 
-int device_enter(device *d) {
+int device_enter(device_handle *d) {
     api_result code = d->driver->context_push(d->context);
     return code ? api_driver_failed(d->driver, "cuCtxPushCurrent", code) : TG_OK;
 }
 
-void device_leave(device *d) {
+void device_leave(device_handle *d) {
     api_context popped;
     d->driver->context_pop(&popped);
 }
@@ -215,7 +228,7 @@ static api_address to_address(const void *p) {
     return (api_address)(uintptr_t)p;
 }
 
-int device_alloc(device *d, size_t bytes, void **address) {
+int device_alloc(device_handle *d, size_t bytes, void **address) {
     *address = NULL;
     int status = device_enter(d);
     if (status != TG_OK) {
@@ -232,7 +245,7 @@ int device_alloc(device *d, size_t bytes, void **address) {
     return TG_OK;
 }
 
-void device_free(device *d, void *address) {
+void device_free(device_handle *d, void *address) {
     if (address && device_enter(d) == TG_OK) {
         d->driver->memory_free(to_address(address));
         device_leave(d);
@@ -240,34 +253,34 @@ void device_free(device *d, void *address) {
 }
 
 /* On the default stream and waited for, so that plain host memory is safe. */
-static api_result put(device *d, void *to, const void *from, size_t n) {
+static api_result put(device_handle *d, void *to, const void *from, size_t n) {
     api_result code = d->driver->memory_to_device(to_address(to), from, n, NULL);
     return code ? code : d->driver->stream_synchronize(NULL);
 }
 
-static api_result get(device *d, void *to, const void *from, size_t n) {
+static api_result get(device_handle *d, void *to, const void *from, size_t n) {
     api_result code = d->driver->memory_to_host(to, to_address(from), n, NULL);
     return code ? code : d->driver->stream_synchronize(NULL);
 }
 
-static api_result set(device *d, void *to, unsigned char byte, size_t n) {
+static api_result set(device_handle *d, void *to, unsigned char byte, size_t n) {
     api_result code = d->driver->memory_set(to_address(to), byte, n, NULL);
     return code ? code : d->driver->stream_synchronize(NULL);
 }
 
-int device_put(device *d, void *to, const void *from_host, size_t bytes) {
+int device_put(device_handle *d, void *to, const void *from_host, size_t bytes) {
     IN_CONTEXT(d, "cuMemcpyHtoD", bytes ? put(d, to, from_host, bytes) : 0);
 }
 
-int device_get(device *d, void *to_host, const void *from, size_t bytes) {
+int device_get(device_handle *d, void *to_host, const void *from, size_t bytes) {
     IN_CONTEXT(d, "cuMemcpyDtoH", bytes ? get(d, to_host, from, bytes) : 0);
 }
 
-int device_fill(device *d, void *to, unsigned char byte, size_t bytes) {
+int device_fill(device_handle *d, void *to, unsigned char byte, size_t bytes) {
     IN_CONTEXT(d, "cuMemsetD8", bytes ? set(d, to, byte, bytes) : 0);
 }
 
-int device_memory_free(device *d, uint64_t *bytes) {
+int device_memory_free(device_handle *d, uint64_t *bytes) {
     size_t available = 0;
     size_t total = 0;
     int status = device_enter(d);
@@ -280,43 +293,57 @@ int device_memory_free(device *d, uint64_t *bytes) {
     return code ? api_driver_failed(d->driver, "cuMemGetInfo", code) : TG_OK;
 }
 
-int device_stream_new(device *d, void **stream) {
-    IN_CONTEXT(d, "cuStreamCreate", d->driver->stream_create((api_stream *)stream, API_STREAM_NON_BLOCKING));
+static api_result new_stream(device_handle *d, void **stream) {
+    api_stream made = NULL;
+    api_result code = d->driver->stream_create(&made, API_STREAM_NON_BLOCKING);
+    *stream = made;
+    return code;
 }
 
-void device_stream_free(device *d, void *stream) {
+static api_result new_event(device_handle *d, void **event) {
+    api_event made = NULL;
+    api_result code = d->driver->event_create(&made, 0);
+    *event = made;
+    return code;
+}
+
+int device_stream_new(device_handle *d, void **stream) {
+    IN_CONTEXT(d, "cuStreamCreate", new_stream(d, stream));
+}
+
+void device_stream_free(device_handle *d, void *stream) {
     if (stream && device_enter(d) == TG_OK) {
         d->driver->stream_destroy(stream);
         device_leave(d);
     }
 }
 
-int device_synchronize(device *d, void *stream) {
+int device_synchronize(device_handle *d, void *stream) {
     IN_CONTEXT(d, "cuStreamSynchronize", d->driver->stream_synchronize(stream));
 }
 
-int device_event_new(device *d, void **event) {
-    IN_CONTEXT(d, "cuEventCreate", d->driver->event_create((api_event *)event, 0));
+int device_event_new(device_handle *d, void **event) {
+    IN_CONTEXT(d, "cuEventCreate", new_event(d, event));
 }
 
-void device_event_free(device *d, void *event) {
+void device_event_free(device_handle *d, void *event) {
     if (event && device_enter(d) == TG_OK) {
         d->driver->event_destroy(event);
         device_leave(d);
     }
 }
 
-int device_event_record(device *d, void *event, void *stream) {
+int device_event_record(device_handle *d, void *event, void *stream) {
     IN_CONTEXT(d, "cuEventRecord", d->driver->event_record(event, stream));
 }
 
-static api_result elapsed(device *d, void *start, void *stop, float *milliseconds) {
+static api_result elapsed(device_handle *d, void *start, void *stop, float *milliseconds) {
     api_result code = d->driver->event_synchronize(start);
     code = code ? code : d->driver->event_synchronize(stop);
     return code ? code : d->driver->event_elapsed(milliseconds, start, stop);
 }
 
-int device_event_elapsed(device *d, void *start, void *stop, double *milliseconds) {
+int device_event_elapsed(device_handle *d, void *start, void *stop, double *milliseconds) {
     float ms = 0;
     int status = device_enter(d);
     if (status != TG_OK) {

@@ -32,32 +32,32 @@ int device_describe(int ordinal, device_info *info);
 int device_driver_version(void);
 
 /* A device's primary context, the one that the CUDA runtime uses too. */
-typedef struct device device;
-int device_open(int ordinal, device **out);
-void device_close(device *d); /* accepts NULL; memory and streams go with device_free() and .._stream_free() */
-int device_ordinal(const device *d);
+typedef struct device_handle device_handle;
+int device_open(int ordinal, device_handle **out);
+void device_close(device_handle *d); /* accepts NULL; memory and streams go with device_free() and .._stream_free() */
+int device_ordinal(const device_handle *d);
 
 /* Device memory.  Copies and fills wait until they are done. */
-int device_alloc(device *d, size_t bytes, void **address);
-void device_free(device *d, void *address);
-int device_put(device *d, void *to, const void *from_host, size_t bytes);
-int device_get(device *d, void *to_host, const void *from, size_t bytes);
-int device_fill(device *d, void *to, unsigned char byte, size_t bytes);
-int device_memory_free(device *d, uint64_t *bytes);
+int device_alloc(device_handle *d, size_t bytes, void **address);
+void device_free(device_handle *d, void *address);
+int device_put(device_handle *d, void *to, const void *from_host, size_t bytes);
+int device_get(device_handle *d, void *to_host, const void *from, size_t bytes);
+int device_fill(device_handle *d, void *to, unsigned char byte, size_t bytes);
+int device_memory_free(device_handle *d, uint64_t *bytes);
 
-int device_stream_new(device *d, void **stream);
-void device_stream_free(device *d, void *stream);
-int device_synchronize(device *d, void *stream); /* NULL: the default stream */
+int device_stream_new(device_handle *d, void **stream);
+void device_stream_free(device_handle *d, void *stream);
+int device_synchronize(device_handle *d, void *stream); /* NULL: the default stream */
 
-int device_event_new(device *d, void **event);
-void device_event_free(device *d, void *event);
-int device_event_record(device *d, void *event, void *stream);
+int device_event_new(device_handle *d, void **event);
+void device_event_free(device_handle *d, void *event);
+int device_event_record(device_handle *d, void *event, void *stream);
 /* Waits for both. */
-int device_event_elapsed(device *d, void *start, void *stop, double *milliseconds);
+int device_event_elapsed(device_handle *d, void *start, void *stop, double *milliseconds);
 /* Makes this device's context the thread's current one, so that tg_launch(.., NULL, ..) and tg_info() mean it;
  * device_leave() restores the one before. */
-int device_enter(device *d);
-void device_leave(device *d);
+int device_enter(device_handle *d);
+void device_leave(device_handle *d);
 
 /* ---- contexts ---------------------------------------------------------------------------------------------- */
 
@@ -68,8 +68,8 @@ int device_primary(const api_driver *driver, int ordinal, api_context *context);
 int device_stream_context(const api_driver *driver, void *stream, api_context *context);
 int device_of_context(const api_driver *driver, api_context context, int *ordinal);
 int device_capability(const api_driver *driver, int ordinal, int *major, int *minor);
-/* True while the stream records a graph, or when asking is itself refused because another one does. */
-bool device_is_capturing(const api_driver *driver, void *stream);
+/* True while the stream of that context records a graph, or, for the default stream, another one does. */
+bool device_is_capturing(const api_driver *driver, api_context context, void *stream);
 
 /* Makes `context` current and lets this thread load and allocate while other threads capture; false with the
  * error text.  context_leave() undoes both. */

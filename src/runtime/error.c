@@ -58,12 +58,25 @@ int error_prefix(int code, const char *format, ...) {
     return code;
 }
 
+/* TEGULA_LOG: a file that grows, or "-" for standard error. */
+static void log_to(const char *file, tg_log_level level, const char *line) {
+    bool is_terminal = strcmp(file, "-") == 0;
+    FILE *out = is_terminal ? stderr : fopen(file, "a");
+    if (out) {
+        fprintf(out, "tegula: %s%s\n", level == TG_LOG_WARNING ? "warning: " : "", line);
+        if (!is_terminal) {
+            fclose(out);
+        }
+    }
+}
+
 void error_log(tg_log_level level, const char *format, ...) {
     pthread_mutex_lock(&sink_lock);
     tg_log_function *fn = sink;
     void *user = sink_user;
     pthread_mutex_unlock(&sink_lock);
-    if (!fn) {
+    const char *file = fn ? NULL : error_environment("TEGULA_LOG");
+    if (!fn && !file) {
         return;
     }
     char line[2048];
@@ -71,7 +84,11 @@ void error_log(tg_log_level level, const char *format, ...) {
     va_start(args, format);
     mark_cut(line, sizeof line, vsnprintf(line, sizeof line, format, args));
     va_end(args);
-    fn(level, line, user);
+    if (fn) {
+        fn(level, line, user);
+    } else {
+        log_to(file, level, line);
+    }
 }
 
 const char *error_environment(const char *name) {

@@ -2,7 +2,7 @@
  *
  * Every public host function ends in one of two ways: TG_OK, or `return error_set(code, "..")`, which keeps the
  * text for tg_error().  The text belongs to the thread.  The library prints nothing: error_log() hands complete
- * lines to the function given to tg_set_log(), or drops them.
+ * lines to the function given to tg_set_log(), else to the file that TEGULA_LOG names, else drops them.
  *
  * A text is complete, lower case, without full stop. */
 #ifndef TG_RUNTIME_ERROR_H

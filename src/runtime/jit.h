@@ -1,0 +1,38 @@
+/* jit.h -- what the tool and the tests need of tg_jit beyond the public functions.
+ *
+ * How a launch finds its kernel (jit.c):
+ *
+ *     configuration + context --> binding --> launch_kernel      read without a lock, 200 ns at most
+ *              | no such binding
+ *              v
+ *     configuration + target  --> variant (plan, image)          one builder run at a time for each
+ *              | no such variant
+ *              v
+ *     pipeline --> text --> image_get (memory, disk, NVRTC) */
+#ifndef TG_RUNTIME_JIT_H
+#define TG_RUNTIME_JIT_H
+
+#include <tegula/tegula.h>
+
+#include "codegen/plan.h"
+#include "runtime/device.h"
+#include "runtime/launch.h"
+#include "runtime/nvrtc.h"
+
+typedef struct {
+    bool has_line_info;
+    bool no_contraction; /* -fmad=false: as the witnesses compute */
+} jit_settings;
+
+/* Before the first launch. */
+void jit_set(tg_jit *jit, const jit_settings *settings);
+
+/* A kernel from a given text with the plan of another: `run --cuda`.  The plan is borrowed; launch_unload() frees. */
+int jit_load_text(device_handle *d, const nvrtc_request *request, const launch_plan *plan, launch_kernel **out);
+
+/* TEGULA_DUMP=stage,..: a pipeline_dump that writes NAME.STAGE into TEGULA_DUMP_DIR (else the working directory);
+ * `user` is the kernel's name.  jit_dumps() is false when the variable is unset. */
+bool jit_dumps(void);
+void jit_dump(const char *stage, const char *text, void *user);
+
+#endif
