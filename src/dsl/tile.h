@@ -116,6 +116,7 @@ struct tg_kernel {
     tile_block *block;   /* where the next statement goes */
     tile_stmt *scope;    /* the innermost open loop or branch */
     struct build_scope *open; /* every open scope, innermost first */
+    struct build_state *state;
     tg_kernel *outer;    /* current before tg_begin() */
     node poison;
     tg_loc last; /* of the newest builder call: what a crash report names */
