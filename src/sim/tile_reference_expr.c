@@ -187,9 +187,44 @@ void reference_expect(machine *m, const place *p, epoch wanted, const node *what
     about_place(m, FINDING_UNINITIALISED, what, " is %s", why);
 }
 
+/* An element's bytes as bits, and back; sizes known to the compiler are single moves.  Little-endian hosts.
+ */
+static uint64_t load_bits(const unsigned char *from, size_t size) {
+    uint64_t bits = 0;
+    switch (size) {
+    case 1:
+        return from[0];
+    case 2:
+        memcpy(&bits, from, 2);
+        return bits;
+    case 4:
+        memcpy(&bits, from, 4);
+        return bits;
+    default:
+        memcpy(&bits, from, 8);
+        return bits;
+    }
+}
+
+static void store_bits(unsigned char *to, uint64_t bits, size_t size) {
+    switch (size) {
+    case 1:
+        to[0] = (unsigned char)bits;
+        break;
+    case 2:
+        memcpy(to, &bits, 2);
+        break;
+    case 4:
+        memcpy(to, &bits, 4);
+        break;
+    default:
+        memcpy(to, &bits, 8);
+        break;
+    }
+}
+
 static bool is_written(const place *p, int64_t offset) {
-    static const unsigned char all[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-    return p->written == NULL || memcmp(p->written + offset, all, p->size) == 0;
+    return p->written == NULL || load_bits(p->written + offset, p->size) == UINT64_MAX >> (64 - 8 * p->size);
 }
 
 value reference_get(machine *m, place *p, int64_t offset, const node *what) {
@@ -198,7 +233,7 @@ value reference_get(machine *m, place *p, int64_t offset, const node *what) {
         about_place(m, FINDING_UNINITIALISED, what, " is read before anything %s it", "wrote");
         return v;
     }
-    memcpy(&v.bits, p->bytes + offset, p->size); /* little-endian hosts */
+    v.bits = load_bits(p->bytes + offset, p->size);
     return v;
 }
 
@@ -216,9 +251,9 @@ void reference_touch(machine *m, place *p) {
 
 void reference_put(machine *m, place *p, int64_t offset, value v) {
     reference_touch(m, p);
-    memcpy(p->bytes + offset, &v.bits, p->size);
+    store_bits(p->bytes + offset, v.bits, p->size);
     if (p->written != NULL) {
-        memset(p->written + offset, 0xff, p->size);
+        store_bits(p->written + offset, UINT64_MAX, p->size);
     }
 }
 
@@ -256,6 +291,7 @@ value reference_fit(machine *m, const place *p, value v, const node *x) {
         const int64_t i = value_as_int(v);
         if (i < type_min(p->type) || i > type_max(p->type)) {
             index_too_large(m, i, p->type, x);
+            return value_int(p->type, i);
         }
     }
     value_fault fault = FAULT_NONE;
@@ -343,6 +379,6 @@ int64_t reference_eval_int(machine *m, const node *x) {
     if (x->kind == E_CONST) {
         return x->ival;
     }
-    const value v = reference_eval(m, x);
+    const value v = x->kind == E_VAR ? m->current->cell[x->var->id] : reference_eval(m, x);
     return v.type == TYPE_INDEX ? (int64_t)v.bits : value_as_int(v);
 }
