@@ -1,0 +1,136 @@
+/* compile.c -- kernels in FILE.c made into a shared object.
+ *
+ * The kernel words are macros, and compilers explain a mistake inside a macro by every macro on the way; flags keep
+ * the messages to what is wrong in the user's line. */
+#define _DEFAULT_SOURCE /* mkdtemp */
+#include "tool/compile.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tool/child.h"
+#include "tool/tool.h"
+
+enum { MAX_ARGUMENTS = 48, MAX_MESSAGE_LINES = 24 };
+
+const char *compile_include_folder(arena *a) {
+    static const char *const places[] = {"../include", "../../include"};
+    char self[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (n <= 0) {
+        return NULL;
+    }
+    self[n] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash) {
+        *slash = '\0';
+    }
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const char *folder = arena_print(a, "%s/%s", self, places[i]);
+        if (access(arena_print(a, "%s/tegula/kernel.h", folder), R_OK) == 0) {
+            return folder;
+        }
+    }
+    return NULL;
+}
+
+/* $CC may hold options: "ccache gcc -m64". */
+static int split_words(arena *a, const char *words, const char **out, int limit) {
+    int n = 0;
+    char *copy = arena_copy(a, words), *rest = NULL;
+    for (char *word = strtok_r(copy, " \t", &rest); word && n < limit; word = strtok_r(NULL, " \t", &rest)) {
+        out[n++] = word;
+    }
+    return n;
+}
+
+static bool is_clang(const char **compiler, int n) {
+    const char *arguments[MAX_ARGUMENTS];
+    text out = {0};
+    memcpy(arguments, compiler, (size_t)n * sizeof *arguments);
+    arguments[n] = "--version";
+    arguments[n + 1] = NULL;
+    child_program(arguments, true, &out);
+    const bool found = out.s && strstr(out.s, "clang") != NULL;
+    text_free(&out);
+    return found;
+}
+
+static int add_flags(const char **arguments, int n, bool clang) {
+    static const char *const common[] = {"-std=gnu11", "-O1", "-fPIC", "-shared", "-Wall", "-Wno-unused-variable"};
+    static const char *const of_gcc[] = {"-fmax-errors=5", "-ftrack-macro-expansion=0",
+                                         "-fno-diagnostics-show-caret", "-fno-diagnostics-show-option"};
+    static const char *const of_clang[] = {"-ferror-limit=5", "-fmacro-backtrace-limit=1", "-fno-caret-diagnostics",
+                                           "-fno-diagnostics-show-option"};
+    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
+        arguments[n++] = common[i];
+    }
+    for (size_t i = 0; i < 4; i++) {
+        arguments[n++] = clang ? of_clang[i] : of_gcc[i];
+    }
+    return n;
+}
+
+/* The compiler's notes repeat what its errors say; what remains is kept short. */
+static void print_messages(const text *messages) {
+    int lines = 0;
+    for (const char *s = messages->s ? messages->s : ""; *s;) {
+        const size_t n = strcspn(s, "\n");
+        char line[1024];
+        snprintf(line, sizeof line, "%.*s", (int)n, s);
+        if (!strstr(line, ": note: ") && !strstr(line, "In file included from") && lines++ < MAX_MESSAGE_LINES) {
+            fprintf(stderr, "%s\n", line);
+        }
+        s += n + (s[n] == '\n');
+    }
+    if (lines > MAX_MESSAGE_LINES) {
+        fprintf(stderr, "(%d lines more)\n", lines - MAX_MESSAGE_LINES);
+    }
+}
+
+static const char *temporary_object(arena *a) {
+    const char *folder = getenv("TMPDIR");
+    char *made = arena_print(a, "%s/tegula-XXXXXX", folder && *folder ? folder : P_tmpdir);
+    if (!mkdtemp(made)) {
+        tool_fail(STATUS_LACKING, "no temporary folder %s: %s", made, strerror(errno));
+        return NULL;
+    }
+    const char *object = arena_print(a, "%s/kernels.so", made);
+    child_remove_at_exit(made);
+    child_remove_at_exit(object);
+    return object;
+}
+
+int compile_kernels(const char *file, arena *a, const char **object) {
+    const char *arguments[MAX_ARGUMENTS];
+    const char *compiler = getenv("CC"), *headers = compile_include_folder(a);
+    text messages = {0};
+    if (access(file, R_OK) != 0) {
+        return tool_fail(STATUS_FAULTY, "%s: %s", file, strerror(errno));
+    }
+    if (!headers) {
+        return tool_fail(STATUS_LACKING, "the headers of Tegula are not beside this command (../include/tegula)");
+    }
+    int n = split_words(a, compiler && *compiler ? compiler : "cc", arguments, MAX_ARGUMENTS - 24);
+    *object = n ? temporary_object(a) : NULL;
+    if (!*object) {
+        return STATUS_LACKING;
+    }
+    n = add_flags(arguments, n, is_clang(arguments, n));
+    arguments[n++] = arena_print(a, "-I%s", headers);
+    arguments[n++] = "-o";
+    arguments[n++] = *object;
+    arguments[n++] = strcmp(file, "-") == 0 || *file == '-' ? arena_print(a, "./%s", file) : file;
+    arguments[n] = NULL;
+    const int status = child_program(arguments, true, &messages);
+    print_messages(&messages);
+    text_free(&messages);
+    if (status == 127) {
+        return tool_fail(STATUS_LACKING, "the C compiler '%s' could not be started (set CC)", arguments[0]);
+    }
+    return status == 0 ? STATUS_GOOD : tool_fail(STATUS_FAULTY, "%s does not compile", file);
+}

@@ -1,0 +1,150 @@
+/* devices.c -- reads GPUs by name and chooses the target. */
+#include "tool/devices.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "gallery_files.h"
+#include "tool/nearest.h"
+#include "tool/tool.h"
+#include "tool/yaml.h"
+
+typedef struct field {
+    const char *key;
+    size_t place; /* of an int64_t in device_row */
+} field;
+
+static const field numbers[] = {
+    {"sms", offsetof(device_row, sms)},
+    {"clock_mhz", offsetof(device_row, clock_mhz)},
+    {"bandwidth_gbs", offsetof(device_row, bandwidth_gbs)},
+    {"l2_kib", offsetof(device_row, l2_kib)},
+    {"threads_per_sm", offsetof(device_row, threads_per_sm)},
+    {"blocks_per_sm", offsetof(device_row, blocks_per_sm)},
+    {"registers_per_sm", offsetof(device_row, registers_per_sm)},
+    {"shared_per_sm_kib", offsetof(device_row, shared_per_sm_kib)},
+    {"shared_kib", offsetof(device_row, shared_kib)},
+};
+enum { NNUMBERS = sizeof numbers / sizeof numbers[0] };
+
+static bool read_field(const tree *t, device_row *row, text *error) {
+    if (strcmp(t->key, "name") == 0) {
+        row->name = t->text;
+        return yaml_is(t, TREE_SCALAR, error);
+    }
+    if (strcmp(t->key, "target") == 0) {
+        row->target = t->text;
+        if (!yaml_is(t, TREE_SCALAR, error)) {
+            return false;
+        }
+        return target_find(t->text) || yaml_fail(t, error, "'%s' is no target", t->text);
+    }
+    for (int i = 0; i < NNUMBERS; i++) {
+        if (strcmp(t->key, numbers[i].key) == 0) {
+            int64_t *place = (int64_t *)(void *)((char *)row + numbers[i].place);
+            return yaml_int(t, 1, INT32_MAX, place, error);
+        }
+    }
+    return true;
+}
+
+static bool read_row(const tree *t, device_row *row, text *error) {
+    const char *keys[NNUMBERS + 2] = {"name", "target"};
+    for (int i = 0; i < NNUMBERS; i++) {
+        keys[i + 2] = numbers[i].key;
+    }
+    *row = (device_row){.gpu = t->key};
+    if (!yaml_is(t, TREE_MAP, error) || !yaml_keys(t, keys, NNUMBERS + 2, error)) {
+        return false;
+    }
+    for (const tree *child = t->first; child; child = child->next) {
+        if (!read_field(child, row, error)) {
+            return false;
+        }
+    }
+    if (t->n != NNUMBERS + 2) {
+        return yaml_fail_key(t, error, "%d of the %d keys are missing", NNUMBERS + 2 - t->n, NNUMBERS + 2);
+    }
+    return true;
+}
+
+bool devices_read(arena *a, const char *file, const char *bytes, size_t size, devices *out, text *error) {
+    const tree *t = yaml_read(a, file, bytes, size, error);
+    out->n = 0;
+    if (!t || !yaml_is(t, TREE_MAP, error)) {
+        return false;
+    }
+    for (const tree *child = t->first; child; child = child->next) {
+        if (out->n == DEVICES_MAX) {
+            return yaml_fail_key(child, error, "more than %d devices", DEVICES_MAX);
+        }
+        if (!read_row(child, &out->item[out->n++], error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const devices *built_in(arena *a) {
+    static const char file[] = "examples/devices.yaml";
+    devices *all = ARENA_NEW(a, devices);
+    text error = {0};
+    for (int i = 0; i < tg_gallery_files_n; i++) {
+        const char *bytes = tg_gallery_files[i].text;
+        if (strcmp(tg_gallery_files[i].name, file) == 0 && devices_read(a, file, bytes, strlen(bytes), all, &error)) {
+            return all;
+        }
+    }
+    tool_fail(STATUS_WRONG, "%s", error.s ? error.s : "examples/devices.yaml is not in this build");
+    text_free(&error);
+    return NULL;
+}
+
+static const device_row *find_gpu(const devices *all, const char *name) {
+    const char *names[DEVICES_MAX];
+    text known = {0};
+    for (int i = 0; i < all->n; i++) {
+        if (strcmp(all->item[i].gpu, name) == 0) {
+            text_free(&known);
+            return &all->item[i];
+        }
+        names[i] = all->item[i].gpu;
+        text_print(&known, "%s%s", i ? ", " : "", names[i]);
+    }
+    tool_fail(STATUS_FAULTY, "unknown GPU '%s'%s (known: %s)", name, nearest_hint(name, names, all->n), known.s);
+    text_free(&known);
+    return NULL;
+}
+
+static const target *find_target(const char *name) {
+    const char *names[64];
+    int n = 0;
+    const target *found = target_find(name);
+    if (found) {
+        return found;
+    }
+    text known = {0};
+    for (const target *t = target_table(); t->name && n < 64; t++) {
+        text_print(&known, "%s%s", n ? ", " : "", t->name);
+        names[n++] = t->name;
+    }
+    tool_fail(STATUS_FAULTY, "unknown target '%s'%s (known: %s)", name, nearest_hint(name, names, n), known.s);
+    text_free(&known);
+    return NULL;
+}
+
+int devices_choose(const options *o, const char *otherwise, arena *a, const device_row **gpu, const target **out) {
+    *gpu = NULL;
+    if (o->gpu || !o->target) {
+        const devices *all = built_in(a);
+        if (!all) {
+            return STATUS_WRONG;
+        }
+        *gpu = find_gpu(all, o->gpu ? o->gpu : otherwise);
+        if (!*gpu) {
+            return STATUS_FAULTY;
+        }
+    }
+    *out = find_target(o->target ? o->target : (*gpu)->target);
+    return *out ? STATUS_GOOD : STATUS_FAULTY;
+}

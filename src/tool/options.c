@@ -1,0 +1,578 @@
+/* options.c -- parses the command line.
+ *
+ * Two tables: the verbs and the options, each option with the verbs that know it.  getopt_long hands over operands
+ * in their place, so that -p finds the kernel it belongs to. */
+#define _POSIX_C_SOURCE 200809L
+#include "tool/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/nearest.h"
+
+/* ---- tables ---------------------------------------------------------------------------------------------- */
+
+enum {
+    LIST = 1,
+    EMIT = 2,
+    RUN = 4,
+    EXPLAIN = 8,
+    BENCH = 16,
+    TUNE = 32,
+    PACK = 64,
+    CACHE = 128,
+    DOCTOR = 256,
+    ALL = 511,
+    KERNELS = LIST | EMIT | RUN | EXPLAIN | BENCH | TUNE | PACK
+};
+
+static const verb_row verbs[] = {
+    {"list", "", "kernels of the gallery, and of -k FILE", true},
+    {"emit", "KERNEL", "what a kernel becomes, at any stage", true},
+    {"run", "KERNEL", "runs a kernel and compares with the reference", true},
+    {"explain", "KERNEL [KERNEL]", "what each access costs and why", false},
+    {"bench", "KERNEL..", "times kernels, or with --jit the compiler", true},
+    {"tune", "KERNEL..", "looks for the best configuration", false},
+    {"pack", "KERNEL..", "compiles kernels into a file to be shipped", false},
+    {"cache", "list|stat|verify|prune|clear", "what the disk cache holds, and whether it is whole", true},
+    {"doctor", "", "which driver, compiler, GPUs and folders were found, and what is wrong", true},
+    {NULL, NULL, NULL, false},
+};
+
+typedef enum option_id {
+    O_KERNEL_FILE = 256,
+    O_PARAM,
+    O_DEVICE,
+    O_GPU,
+    O_TARGET,
+    O_SEED,
+    O_JSON,
+    O_OUTPUT,
+    O_JOBS,
+    O_NO_CACHE,
+    O_TIMEOUT,
+    O_QUIET,
+    O_VERBOSE,
+    O_HELP,
+    O_VERSION,
+    O_STAGE,
+    O_LINES,
+    O_BODY,
+    O_LINEINFO,
+    O_WIDTH,
+    O_IN,
+    O_SAVE,
+    O_STRICT,
+    O_CUDA,
+    O_JIT,
+    O_REPEAT,
+    O_LATER
+} option_id;
+
+typedef struct option_row {
+    option_id id;
+    const char *name;
+    char letter; /* 0: none */
+    const char *value; /* what follows it; NULL: nothing */
+    int verbs;
+    const char *help;
+} option_row;
+
+static const option_row rows[] = {
+    {O_KERNEL_FILE, "kernels", 'k', "FILE", KERNELS, "kernels of FILE.c or FILE.so, with FILE.yaml beside it"},
+    {O_PARAM, "param", 'p', "NAME=VALUE", KERNELS, "a parameter or tunable: integer or element type; after a kernel: its own"},
+    {O_DEVICE, "device", 0, "auto|sim|cuda:N", ALL, "where kernels run"},
+    {O_GPU, "gpu", 0, "NAME", ALL, "assume this GPU (examples/devices.yaml); implies --target"},
+    {O_TARGET, "target", 0, "sm_90a", ALL, "compile for this architecture"},
+    {O_SEED, "seed", 0, "N", ALL, "of random inputs and orders"},
+    {O_TIMEOUT, "timeout", 0, "SECONDS", ALL, "limit for a builder (10) and for a simulation (600)"},
+    {O_JSON, "json", 0, NULL, ALL, "for programs"},
+    {O_OUTPUT, "output", 'o', "FILE", ALL, "instead of standard output"},
+    {O_JOBS, "jobs", 'j', "N", ALL, "how many at once"},
+    {O_NO_CACHE, "no-cache", 0, NULL, ALL, "neither read nor write caches, NVRTC's and the driver's included"},
+    {O_QUIET, "quiet", 'q', NULL, ALL, "the result only"},
+    {O_VERBOSE, "verbose", 'v', NULL, ALL, "more"},
+    {O_HELP, "help", 'h', NULL, ALL, "this text"},
+    {O_VERSION, "version", 0, NULL, ALL, "the version"},
+    {O_STAGE, "stage", 0, "STAGE", EMIT, "source, tile, a pass, thread, cuda, ptx, cubin, sass"},
+    {O_LINES, "lines", 0, NULL, EMIT, "each line of the kernel beside what became of it"},
+    {O_BODY, "body", 0, NULL, EMIT, "CUDA without header comment and prelude"},
+    {O_LINEINFO, "lineinfo", 0, NULL, EMIT | RUN, "profilers and debuggers show the kernel's lines"},
+    {O_WIDTH, "width", 0, "COLUMNS", EMIT, "of --lines"},
+    {O_IN, "in", 0, "NAME=FILE.npy", RUN, "contents of a tensor instead of random ones"},
+    {O_SAVE, "save", 0, "FOLDER", RUN, "every tensor as FOLDER/NAME.npy"},
+    {O_STRICT, "strict", 0, NULL, RUN, "threads that write the same value race too"},
+    {O_CUDA, "cuda", 0, "FILE.cu", RUN, "run this text instead: the same grid, arguments and checks (GPU)"},
+    {O_JIT, "jit", 0, NULL, BENCH, "time the compiler itself; needs no GPU"},
+    {O_REPEAT, "repeat", 0, "N", BENCH, "measurements of each figure"},
+    {O_LATER, "html", 0, "FILE", EXPLAIN, ""},
+    {O_LATER, "check", 0, NULL, EXPLAIN, ""},
+    {O_LATER, "svg", 0, "FILE", EXPLAIN | BENCH, ""},
+    {O_LATER, "suite", 0, "NAME", BENCH | TUNE, ""},
+    {O_LATER, "tuned", 0, NULL, BENCH, ""},
+    {O_LATER, "csv", 0, NULL, BENCH, ""},
+    {O_LATER, "budget", 0, "SECONDS", TUNE, ""},
+    {O_LATER, "records", 0, "FILE", TUNE | BENCH | RUN | EMIT, ""},
+    {O_LATER, "replay", 0, "FILE", TUNE, ""},
+};
+enum { NROWS = sizeof rows / sizeof rows[0] };
+
+const verb_row *options_verbs(void) {
+    return verbs;
+}
+
+static int verb_bit(const char *name) {
+    for (int i = 0; verbs[i].name; i++) {
+        if (strcmp(verbs[i].name, name) == 0) {
+            return 1 << i;
+        }
+    }
+    return 0;
+}
+
+/* ---- values ---------------------------------------------------------------------------------------------- */
+
+/* Decimal or 0x..; the whole word.  0 read, EINVAL no integer, ERANGE too large. */
+static int parse_integer(const char *word, int64_t *value) {
+    char *end;
+    const char *digits = word + (*word == '-' || *word == '+');
+    const int base = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X') ? 16 : 10;
+    if (!isxdigit((unsigned char)*digits)) {
+        return EINVAL;
+    }
+    errno = 0;
+    const long long x = strtoll(word, &end, base);
+    if (*end || end == word) {
+        return EINVAL;
+    }
+    *value = x;
+    return errno;
+}
+
+bool options_value(const char *word, int64_t *value, text *error) {
+    static const char *const types[] = {"bool", "i8",  "u8",  "i16", "u16",  "i32", "u32",
+                                        "i64",  "u64", "f16", "bf16", "f32", "f64"};
+    const int64_t type = tg_dtype_named(word);
+    if (type) {
+        *value = type;
+        return true;
+    }
+    switch (parse_integer(word, value)) {
+    case 0:
+        return true;
+    case ERANGE:
+        text_print(error, "%s does not fit 64 bits", word);
+        return false;
+    default:
+        text_print(error, "'%s' is neither an integer nor an element type%s", word,
+                   nearest_hint(word, types, (int)(sizeof types / sizeof types[0])));
+        return false;
+    }
+}
+
+const char *options_value_text(int64_t value, char *buffer, size_t size) {
+    const char *type = tg_dtype_name(value);
+    if (type) {
+        snprintf(buffer, size, "%s", type);
+    } else {
+        snprintf(buffer, size, "%lld", (long long)value);
+    }
+    return buffer;
+}
+
+static bool parse_real(const char *word, double *value) {
+    char *end;
+    if (!strpbrk(word, ".eE") && strcmp(word, "inf") != 0 && strcmp(word, "-inf") != 0 && strcmp(word, "nan") != 0) {
+        return false;
+    }
+    *value = strtod(word, &end);
+    return end != word && !*end && !isspace((unsigned char)*word);
+}
+
+static bool is_name(const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (!(isalpha((unsigned char)s[i]) || s[i] == '_' || (i && isdigit((unsigned char)s[i])))) {
+            return false;
+        }
+    }
+    return n > 0;
+}
+
+/* Counts and reads the values after the equals sign: "64" or "64,128". */
+static bool parse_values(options *o, setting *s, text *error) {
+    char *words = arena_copy(&o->memory, s->text);
+    s->values = ARENA_ARRAY(&o->memory, int64_t, OPTIONS_MAX_SWEEP);
+    for (char *word = words; word;) {
+        char *comma = strchr(word, ',');
+        if (comma) {
+            *comma = '\0';
+        }
+        if (s->n == OPTIONS_MAX_SWEEP) {
+            text_print(error, "-p %s: more than %d values", s->name, OPTIONS_MAX_SWEEP);
+            return false;
+        }
+        text why = {0};
+        if (!options_value(word, &s->values[s->n], &why)) {
+            text_print(error, "-p %s: %s", s->name, why.s);
+            text_free(&why);
+            return false;
+        }
+        s->n++;
+        word = comma ? comma + 1 : NULL;
+    }
+    return true;
+}
+
+static setting *find_setting(settings *all, const char *name) {
+    for (int i = 0; i < all->n; i++) {
+        if (strcmp(all->item[i].name, name) == 0) {
+            return &all->item[i];
+        }
+    }
+    return all->n < TG_MAX_CONFIG ? &all->item[all->n++] : NULL;
+}
+
+static bool add_setting(options *o, const char *word, text *error) {
+    const char *equals = strchr(word, '=');
+    settings *all = o->noperands ? &o->operands[o->noperands - 1].own : &o->common;
+    if (!equals || !is_name(word, (size_t)(equals - word)) || !equals[1]) {
+        text_print(error, "-p %s: expected NAME=VALUE, such as N=4096 or dtype=bf16", word);
+        return false;
+    }
+    char *name = arena_copy(&o->memory, word);
+    name[equals - word] = '\0';
+    setting *s = find_setting(all, name);
+    if (!s) {
+        text_print(error, "-p %s: more than %d parameters", word, TG_MAX_CONFIG);
+        return false;
+    }
+    *s = (setting){.name = name, .text = arena_copy(&o->memory, equals + 1)};
+    s->is_real = parse_real(s->text, &s->real);
+    return s->is_real || parse_values(o, s, error);
+}
+
+/* ---- single options -------------------------------------------------------------------------------------- */
+
+static bool number_option(const option_row *row, const char *word, int64_t low, int64_t high, int64_t *value,
+                          text *error) {
+    if (parse_integer(word, value) == 0 && *value >= low && *value <= high) {
+        return true;
+    }
+    text_print(error, "--%s %s: expected an integer from %lld to %lld", row->name, word, (long long)low,
+               (long long)high);
+    return false;
+}
+
+static bool device_option(options *o, const char *word, text *error) {
+    int64_t number = 0;
+    if (strcmp(word, "auto") == 0) {
+        o->device = DEVICE_AUTO;
+    } else if (strcmp(word, "sim") == 0) {
+        o->device = DEVICE_SIM;
+    } else if (strncmp(word, "cuda:", 5) == 0 && parse_integer(word + 5, &number) == 0 && number >= 0 &&
+               number < 1024) {
+        o->device = DEVICE_CUDA;
+        o->device_number = (int)number;
+    } else {
+        text_print(error, "--device %s: expected auto, sim or cuda:N", word);
+        return false;
+    }
+    return true;
+}
+
+static bool timeout_option(options *o, const char *word, text *error) {
+    char *end;
+    o->timeout = strtod(word, &end);
+    if (end == word || *end || !(o->timeout > 0) || o->timeout > 1e6) {
+        text_print(error, "--timeout %s: expected a number of seconds above 0", word);
+        return false;
+    }
+    return true;
+}
+
+static bool input_option(options *o, const char *word, text *error) {
+    const char *equals = strchr(word, '=');
+    if (!equals || !is_name(word, (size_t)(equals - word)) || !equals[1]) {
+        text_print(error, "--in %s: expected NAME=FILE.npy", word);
+        return false;
+    }
+    if (o->ninputs == OPTIONS_MAX_INPUTS) {
+        text_print(error, "--in %s: more than %d inputs", word, OPTIONS_MAX_INPUTS);
+        return false;
+    }
+    char *name = arena_copy(&o->memory, word);
+    name[equals - word] = '\0';
+    o->inputs[o->ninputs++] = (input_file){name, arena_copy(&o->memory, equals + 1)};
+    return true;
+}
+
+static bool file_option(options *o, const char *word, text *error) {
+    if (o->nfiles == OPTIONS_MAX_FILES) {
+        text_print(error, "-k %s: more than %d files", word, OPTIONS_MAX_FILES);
+        return false;
+    }
+    o->files[o->nfiles++] = arena_copy(&o->memory, word);
+    return true;
+}
+
+static bool small_number(const option_row *row, const char *word, int64_t low, int64_t high, int *value,
+                         text *error) {
+    int64_t x = 0;
+    const bool is_good = number_option(row, word, low, high, &x, error);
+    *value = (int)x;
+    return is_good;
+}
+
+static bool seed_option(options *o, const option_row *row, const char *word, text *error) {
+    int64_t x = 0;
+    const bool is_good = number_option(row, word, 0, INT64_MAX, &x, error);
+    o->seed = (uint64_t)x;
+    return is_good;
+}
+
+static bool take_option(options *o, const option_row *row, const char *word, text *error) {
+    const char *kept = word ? arena_copy(&o->memory, word) : NULL;
+    switch (row->id) {
+    case O_KERNEL_FILE:
+        return file_option(o, word, error);
+    case O_PARAM:
+        return add_setting(o, word, error);
+    case O_DEVICE:
+        return device_option(o, word, error);
+    case O_SEED:
+        return seed_option(o, row, word, error);
+    case O_JOBS:
+        return small_number(row, word, 1, 1024, &o->jobs, error);
+    case O_WIDTH:
+        return small_number(row, word, 40, 1000, &o->width, error);
+    case O_REPEAT:
+        return small_number(row, word, 1, 100000, &o->repeat, error);
+    case O_TIMEOUT:
+        return timeout_option(o, word, error);
+    case O_IN:
+        return input_option(o, word, error);
+    case O_LATER:
+        text_print(error, "--%s is not available yet in this version", row->name);
+        return false;
+    case O_GPU:
+        o->gpu = kept;
+        break;
+    case O_TARGET:
+        o->target = kept;
+        break;
+    case O_OUTPUT:
+        o->output = kept;
+        break;
+    case O_STAGE:
+        o->stage = kept;
+        break;
+    case O_CUDA:
+        o->cuda = kept;
+        break;
+    case O_SAVE:
+        o->save = kept;
+        break;
+    case O_JSON:
+        o->json = true;
+        break;
+    case O_NO_CACHE:
+        o->no_cache = true;
+        break;
+    case O_QUIET:
+        o->quiet = true;
+        break;
+    case O_VERBOSE:
+        o->verbose = true;
+        break;
+    case O_HELP:
+        o->help = true;
+        break;
+    case O_VERSION:
+        o->version = true;
+        break;
+    case O_LINES:
+        o->lines = true;
+        break;
+    case O_BODY:
+        o->body = true;
+        break;
+    case O_LINEINFO:
+        o->lineinfo = true;
+        break;
+    case O_STRICT:
+        o->strict = true;
+        break;
+    case O_JIT:
+        o->jit = true;
+        break;
+    }
+    return true;
+}
+
+static bool take_operand(options *o, const char *word, text *error) {
+    if (!o->verb) {
+        o->verb = arena_copy(&o->memory, word);
+        return true;
+    }
+    if (o->noperands == OPTIONS_MAX_OPERANDS) {
+        text_print(error, "%s: more than %d operands", word, OPTIONS_MAX_OPERANDS);
+        return false;
+    }
+    o->operands[o->noperands++].name = arena_copy(&o->memory, word);
+    return true;
+}
+
+/* ---- the whole line -------------------------------------------------------------------------------------- */
+
+static void fill_getopt(struct option *longs, char *letters) {
+    *letters++ = '-'; /* operands are handed over in their place */
+    *letters++ = ':'; /* a missing value is told from an unknown option */
+    for (int i = 0; i < NROWS; i++) {
+        longs[i] = (struct option){rows[i].name, rows[i].value ? required_argument : no_argument, NULL, i + 256};
+        if (rows[i].letter) {
+            *letters++ = rows[i].letter;
+            if (rows[i].value) {
+                *letters++ = ':';
+            }
+        }
+    }
+    longs[NROWS] = (struct option){NULL, 0, NULL, 0};
+    *letters = '\0';
+}
+
+static const option_row *row_of(int code) {
+    if (code >= 256) {
+        return &rows[code - 256];
+    }
+    for (int i = 0; i < NROWS; i++) {
+        if (rows[i].letter == code) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+static bool refuse(const char *word, int code, text *error) {
+    const option_row *row = code ? row_of(code) : NULL;
+    const char *names[NROWS];
+    char name[64];
+    if (row && !(row->value)) {
+        text_print(error, "--%s takes no value", row->name);
+        return false;
+    }
+    if (code && !row) {
+        text_print(error, "unknown option -%c", isprint(code) ? code : '?');
+        return false;
+    }
+    for (int i = 0; i < NROWS; i++) {
+        names[i] = rows[i].name;
+    }
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    text_print(error, "unknown option %s%s", name, nearest_hint(name + strspn(name, "-"), names, NROWS));
+    return false;
+}
+
+/* Options that this verb does not know were meant for another. */
+static bool check_verb(const options *o, const bool *seen, text *error) {
+    const char *names[16];
+    int n = 0;
+    const int bit = verb_bit(o->verb);
+    for (; verbs[n].name; n++) {
+        names[n] = verbs[n].name;
+    }
+    if (!bit) {
+        text_print(error, "unknown command %s%s", o->verb, nearest_hint(o->verb, names, n));
+        return false;
+    }
+    for (int i = 0; i < NROWS; i++) {
+        if (seen[i] && !(rows[i].verbs & bit)) {
+            text_print(error, "--%s is no option of %s", rows[i].name, o->verb);
+            return false;
+        }
+    }
+    return true;
+}
+
+static const setting *first_sweep(const settings *all) {
+    for (int i = 0; i < all->n; i++) {
+        if (all->item[i].n > 1) {
+            return &all->item[i];
+        }
+    }
+    return NULL;
+}
+
+static bool check_sweeps(const options *o, text *error) {
+    const setting *s = first_sweep(&o->common);
+    for (int i = 0; i < o->noperands && !s; i++) {
+        s = first_sweep(&o->operands[i].own);
+    }
+    if (!s || (verb_bit(o->verb) & (BENCH | TUNE))) {
+        return true;
+    }
+    text_print(error, "-p %s=%s: several values are for bench and tune", s->name, s->text);
+    return false;
+}
+
+bool options_parse(int argc, char **argv, options *o, text *error) {
+    struct option longs[NROWS + 1];
+    char letters[2 * NROWS + 3];
+    bool seen[NROWS] = {false};
+    int code;
+    fill_getopt(longs, letters);
+    o->operands = ARENA_ARRAY(&o->memory, operand, OPTIONS_MAX_OPERANDS);
+    optind = 0; /* begin anew: this may not be the first line parsed */
+    opterr = 0;
+    while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
+        const option_row *row = code == 1 || code == '?' || code == ':' ? NULL : row_of(code);
+        bool is_good;
+        if (code == 1) {
+            is_good = take_operand(o, optarg, error);
+        } else if (code == ':') {
+            row = row_of(optopt);
+            text_print(error, "--%s needs %s", row->name, row->value);
+            is_good = false;
+        } else if (!row) {
+            is_good = refuse(optind > 0 && optind <= argc ? argv[optind - 1] : "", optopt, error);
+        } else {
+            seen[row - rows] = true;
+            is_good = take_option(o, row, optarg, error);
+        }
+        if (!is_good) {
+            return false;
+        }
+    }
+    while (optind < argc) { /* what follows "--" */
+        if (!take_operand(o, argv[optind++], error)) {
+            return false;
+        }
+    }
+    return o->help || o->version || !o->verb || (check_verb(o, seen, error) && check_sweeps(o, error));
+}
+
+void options_free(options *o) {
+    arena_free(&o->memory);
+}
+
+void options_help(const char *verb, text *out) {
+    const int bit = verb ? verb_bit(verb) : ALL;
+    for (int i = 0; i < NROWS; i++) {
+        char name[64];
+        const option_row *row = &rows[i];
+        if (row->id == O_LATER || !(verb ? row->verbs & bit : row->verbs == ALL || row->verbs == KERNELS)) {
+            continue;
+        }
+        if (row->letter) {
+            snprintf(name, sizeof name, "-%c%s%s, --%s", row->letter, row->value ? " " : "",
+                     row->value ? row->value : "", row->name);
+        } else {
+            snprintf(name, sizeof name, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+        }
+        text_print(out, "  %-28s %s\n", name, row->help);
+    }
+}
