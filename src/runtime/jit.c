@@ -623,7 +623,7 @@ int tg_info(tg_jit *jit, tg_config config, tg_kernel_info *info) {
 }
 
 /* The current device's target; that of the oldest supported device where there is none. */
-static const target *arch_here(void) {
+static const target *target_here(void) {
     const api_driver *driver = api_driver_open();
     api_context context;
     const target *arch = NULL;

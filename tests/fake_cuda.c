@@ -1,0 +1,397 @@
+/* fake_cuda.c -- a double of libcuda for tests without a GPU: contexts, streams, capture, modules and launches,
+ * as far as Tegula calls them.  See fake_cuda.h.  It answers like the driver where a test depends on it: a call
+ * that capture forbids ends the capture, launches need the stream's context current, contexts stack per thread. */
+#define _POSIX_C_SOURCE 200809L
+#include "fake_cuda.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/api.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { NO_DEVICE = 100, INVALID_VALUE = 1, INVALID_CONTEXT = 201, CAPTURE_UNSUPPORTED = 900, MAX_DEPTH = 16 };
+
+struct CUctx_st {
+    int device;
+    unsigned long long id;
+    bool is_alive;
+};
+
+struct CUstream_st {
+    struct CUctx_st *context;
+    atomic_int capture;
+};
+
+struct CUfunc_st {
+    char name[64];
+};
+
+struct CUmod_st {
+    struct CUfunc_st function;
+};
+
+static fake_cuda state = {.devices = 2, .major = 9, .minor = 0, .version = 13000};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct CUctx_st primary[FAKE_MAX_DEVICES];
+static struct CUctx_st beside[8];
+static unsigned long long next_id = 1;
+static atomic_int captures; /* streams that record now, all in global mode */
+static _Thread_local struct CUctx_st *stack[MAX_DEPTH];
+static _Thread_local int depth;
+static _Thread_local unsigned mode; /* of capture: 0 global, 2 relaxed */
+
+/* ---- for the tests ------------------------------------------------------------------------------------------ */
+
+EXPORT fake_cuda *fake_cuda_state(void) {
+    return &state;
+}
+
+static struct CUctx_st *start_context(struct CUctx_st *c, int device) {
+    *c = (struct CUctx_st){device, next_id++, true};
+    return c;
+}
+
+EXPORT struct CUctx_st *fake_context_new(int device) {
+    pthread_mutex_lock(&lock);
+    struct CUctx_st *c = beside;
+    while (c->is_alive) {
+        c++;
+    }
+    start_context(c, device);
+    pthread_mutex_unlock(&lock);
+    return c;
+}
+
+EXPORT void fake_context_destroy(struct CUctx_st *context) {
+    context->is_alive = false;
+}
+
+EXPORT struct CUstream_st *fake_stream_new(struct CUctx_st *context) {
+    struct CUstream_st *s = calloc(1, sizeof *s);
+    if (s) {
+        s->context = context;
+    }
+    return s;
+}
+
+EXPORT void fake_capture(struct CUstream_st *stream, int is_capturing) {
+    captures += is_capturing - stream->capture;
+    stream->capture = is_capturing;
+}
+
+/* ---- capture ------------------------------------------------------------------------------------------------ */
+
+static api_result forbidden_in_capture(void) {
+    if (captures && mode != API_CAPTURE_RELAXED) {
+        state.broken_captures++;
+        return CAPTURE_UNSUPPORTED;
+    }
+    return 0;
+}
+
+EXPORT api_result cuThreadExchangeStreamCaptureMode(unsigned *m) {
+    unsigned old = mode;
+    mode = *m;
+    *m = old;
+    return 0;
+}
+
+EXPORT api_result cuStreamIsCapturing(api_stream stream, unsigned *status) {
+    if (!stream) {
+        *status = 0;
+        return captures ? API_ERROR_CAPTURE_IMPLICIT : 0;
+    }
+    *status = (unsigned)stream->capture;
+    return 0;
+}
+
+/* ---- driver and devices --------------------------------------------------------------------------------------- */
+
+EXPORT api_result cuInit(unsigned flags) {
+    (void)flags;
+    return state.init_code;
+}
+
+EXPORT api_result cuDriverGetVersion(int *version) {
+    *version = state.version;
+    return 0;
+}
+
+EXPORT api_result cuGetErrorName(api_result code, const char **name) {
+    *name = code == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : code == 100 ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_FAKE";
+    return 0;
+}
+
+EXPORT api_result cuGetErrorString(api_result code, const char **text) {
+    (void)code;
+    *text = "the double was told to fail";
+    return 0;
+}
+
+EXPORT api_result cuDeviceGetCount(int *n) {
+    *n = state.devices;
+    return 0;
+}
+
+EXPORT api_result cuDeviceGet(int *device, int ordinal) {
+    *device = ordinal;
+    return ordinal < state.devices ? 0 : NO_DEVICE;
+}
+
+EXPORT api_result cuDeviceGetName(char *name, int size, int device) {
+    (void)device;
+    strncpy(name, "Fake GPU", (size_t)size);
+    return 0;
+}
+
+EXPORT api_result cuDeviceGetAttribute(int *value, unsigned attribute, int device) {
+    (void)device;
+    *value = attribute == 75 ? state.major : attribute == 76 ? state.minor : attribute == 16 ? 4 : 1024;
+    return 0;
+}
+
+EXPORT api_result cuDeviceTotalMem_v2(size_t *bytes, int device) {
+    (void)device;
+    *bytes = (size_t)1 << 30;
+    return 0;
+}
+
+/* ---- contexts ---------------------------------------------------------------------------------------------- */
+
+EXPORT api_result cuDevicePrimaryCtxRetain(api_context *context, int device) {
+    pthread_mutex_lock(&lock);
+    if (!primary[device].is_alive) {
+        start_context(&primary[device], device);
+    }
+    *context = &primary[device];
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+EXPORT api_result cuDevicePrimaryCtxRelease_v2(int device) {
+    (void)device;
+    return 0;
+}
+
+EXPORT api_result cuCtxGetCurrent(api_context *context) {
+    *context = depth ? stack[depth - 1] : NULL;
+    return 0;
+}
+
+EXPORT api_result cuCtxPushCurrent_v2(api_context context) {
+    if (!context || !context->is_alive || depth == MAX_DEPTH) {
+        return INVALID_CONTEXT;
+    }
+    stack[depth++] = context;
+    return 0;
+}
+
+EXPORT api_result cuCtxPopCurrent_v2(api_context *context) {
+    if (!depth) {
+        return INVALID_CONTEXT;
+    }
+    *context = stack[--depth];
+    return 0;
+}
+
+EXPORT api_result cuCtxGetDevice(int *device) {
+    *device = depth ? stack[depth - 1]->device : 0;
+    return depth ? 0 : INVALID_CONTEXT;
+}
+
+EXPORT api_result cuCtxGetId(api_context context, unsigned long long *id) {
+    *id = context->id;
+    return context->is_alive ? 0 : INVALID_CONTEXT;
+}
+
+/* ---- streams and events -------------------------------------------------------------------------------------- */
+
+EXPORT api_result cuStreamCreate(api_stream *stream, unsigned flags) {
+    (void)flags;
+    *stream = depth ? fake_stream_new(stack[depth - 1]) : NULL;
+    return *stream ? 0 : INVALID_CONTEXT;
+}
+
+EXPORT api_result cuStreamDestroy_v2(api_stream stream) {
+    free(stream);
+    return 0;
+}
+
+EXPORT api_result cuStreamSynchronize(api_stream stream) {
+    (void)stream;
+    return forbidden_in_capture();
+}
+
+EXPORT api_result cuStreamGetCtx(api_stream stream, api_context *context) {
+    *context = stream->context;
+    return 0;
+}
+
+EXPORT api_result cuEventCreate(api_event *event, unsigned flags) {
+    (void)flags;
+    *event = malloc(1);
+    return 0;
+}
+
+EXPORT api_result cuEventDestroy_v2(api_event event) {
+    free(event);
+    return 0;
+}
+
+EXPORT api_result cuEventRecord(api_event event, api_stream stream) {
+    (void)event, (void)stream;
+    return 0;
+}
+
+EXPORT api_result cuEventSynchronize(api_event event) {
+    (void)event;
+    return 0;
+}
+
+EXPORT api_result cuEventElapsedTime(float *milliseconds, api_event start, api_event stop) {
+    (void)start, (void)stop;
+    *milliseconds = 1.5f;
+    return 0;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------ */
+
+EXPORT api_result cuMemAlloc_v2(api_address *address, size_t bytes) {
+    api_result code = forbidden_in_capture();
+    code = code ? code : state.alloc_code;
+    *address = code ? 0 : (api_address)(uintptr_t)malloc(bytes);
+    return code;
+}
+
+EXPORT api_result cuMemFree_v2(api_address address) {
+    free((void *)(uintptr_t)address);
+    return 0;
+}
+
+EXPORT api_result cuMemGetInfo_v2(size_t *available, size_t *total) {
+    *available = (size_t)1 << 29;
+    *total = (size_t)1 << 30;
+    return 0;
+}
+
+EXPORT api_result cuMemcpyHtoDAsync_v2(api_address to, const void *from, size_t bytes, api_stream stream) {
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return 0;
+}
+
+EXPORT api_result cuMemcpyDtoHAsync_v2(void *to, api_address from, size_t bytes, api_stream stream) {
+    (void)stream;
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
+EXPORT api_result cuMemsetD8Async(api_address at, unsigned char byte, size_t n, api_stream stream) {
+    (void)stream;
+    memset((void *)(uintptr_t)at, byte, n);
+    return 0;
+}
+
+EXPORT api_result cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
+    (void)flags;
+    api_result code = forbidden_in_capture();
+    *memory = code ? NULL : malloc(bytes);
+    state.host_allocs++;
+    return code;
+}
+
+EXPORT api_result cuMemFreeHost(void *memory) {
+    state.host_frees++;
+    free(memory);
+    return 0;
+}
+
+EXPORT api_result cuMemHostGetDevicePointer_v2(api_address *address, void *memory, unsigned flags) {
+    (void)flags;
+    *address = (api_address)(uintptr_t)memory;
+    return 0;
+}
+
+/* ---- modules and launches ------------------------------------------------------------------------------------- */
+
+EXPORT api_result cuModuleLoadDataEx(api_module *module, const void *image, unsigned n, unsigned *options, void **words) {
+    (void)image;
+    api_result code = depth ? forbidden_in_capture() : (api_result)INVALID_CONTEXT;
+    code = code ? code : state.load_code;
+    if (code != 0) {
+        for (unsigned i = 0; i < n; i++) {
+            if (options[i] == API_JIT_ERROR_LOG) {
+                strcpy(words[i], "the image is not to its taste");
+            }
+        }
+        return code;
+    }
+    *module = calloc(1, sizeof **module);
+    state.loads++;
+    return 0;
+}
+
+EXPORT api_result cuModuleUnload(api_module module) {
+    state.unloads++;
+    free(module);
+    return 0;
+}
+
+EXPORT api_result cuModuleGetFunction(api_function *function, api_module module, const char *name) {
+    strncpy(module->function.name, name, sizeof module->function.name - 1);
+    *function = &module->function;
+    return 0;
+}
+
+EXPORT api_result cuFuncGetAttribute(int *value, unsigned attribute, api_function function) {
+    (void)function;
+    state.queries++;
+    *value = attribute == API_FUNCTION_SHARED_BYTES ? state.static_shared : attribute == API_FUNCTION_REGISTERS ? 40 : 0;
+    return 0;
+}
+
+EXPORT api_result cuFuncSetAttribute(api_function function, unsigned attribute, int value) {
+    (void)function;
+    if (attribute == API_FUNCTION_MAX_DYNAMIC_SHARED) {
+        state.opt_ins++;
+        state.opt_in_bytes = value;
+    }
+    return value > 227 * 1024 ? INVALID_VALUE : 0;
+}
+
+EXPORT api_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, api_function function, int threads, size_t shared) {
+    (void)function, (void)shared;
+    *blocks = 2048 / threads;
+    return 0;
+}
+
+EXPORT api_result cuLaunchKernelEx(const api_launch_config *config, api_function function, void **arguments, void **extra) {
+    (void)extra;
+    const api_launch *l = (const void *)config;
+    state.launches++;
+    api_context wanted = l->stream ? l->stream->context : depth ? stack[depth - 1] : NULL;
+    if (!depth || stack[depth - 1] != wanted) {
+        state.wrong_context++;
+        return INVALID_CONTEXT;
+    }
+    if (state.launch_code) {
+        return state.launch_code;
+    }
+    pthread_mutex_lock(&lock);
+    memcpy(state.grid, l->grid, sizeof state.grid);
+    memcpy(state.block, l->block, sizeof state.block);
+    state.shared_bytes = l->shared_bytes;
+    state.stream = l->stream;
+    state.context = stack[depth - 1];
+    memcpy(state.kernel, function->name, sizeof state.kernel);
+    for (int i = 0; i < state.n_params; i++) {
+        memcpy(&state.param[i], arguments[i], sizeof state.param[i]); /* Tegula's slots have 8 bytes */
+    }
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
