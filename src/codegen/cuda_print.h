@@ -21,5 +21,7 @@ typedef struct cuda_print_options {
 
 void cuda_print(const thread_kernel *t, const cuda_print_options *options, cuda_text *out);
 void cuda_text_free(cuda_text *c);
+/* The name of the __global__ function: the kernel's own, or NAME_kernel where C++ or CUDA has that word. */
+const char *cuda_function_name(const thread_kernel *t);
 
 #endif
