@@ -82,7 +82,7 @@ typedef struct printer {
     cuda_name *visible;    /* innermost first */
     const char **var_name; /* by id; NULL until declared */
     const char **buffer_name;
-    int *var_uses;         /* by id */
+    bool *var_used;        /* by id */
     bool *buffer_used;     /* by id; a buffer is used when a view of it is */
     int64_t *access_bytes; /* by id of the owning buffer: its widest access */
     const char *checks;    /* name of the hidden parameter */

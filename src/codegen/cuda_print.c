@@ -111,16 +111,16 @@ void cuda_comment(text *out, const char *s) {
 
 /* ---- what the kernel uses -------------------------------------------------------------------------------- */
 
-static bool count_variable(node *x, void *user) {
+static bool note_variable(node *x, void *user) {
     if (x->kind == E_VAR) {
-        ((printer *)user)->var_uses[x->var->id]++;
+        ((printer *)user)->var_used[x->var->id] = true;
     }
     return true;
 }
 
-static void count_in(printer *p, node *x) {
+static void note_variables(printer *p, node *x) {
     if (x) {
-        expr_walk(x, count_variable, p);
+        expr_walk(x, note_variable, p);
     }
 }
 
@@ -148,53 +148,20 @@ static void note_views(printer *p) {
     }
 }
 
-/* Lets are counted afterwards, last first: one that only unused lets speak of is unused too. */
-typedef struct let_list {
-    printer *p;
-    thread_stmt **let;
-    int n;
-} let_list;
-
-static void count_lets(thread_stmt *s, void *user) {
-    let_list *list = user;
-    if (s->kind == THREAD_LET) {
-        if (list->let) {
-            list->let[list->n] = s;
-        }
-        list->n++;
-    }
-}
-
 static void note_statement(thread_stmt *s, void *user) {
     printer *p = user;
     p->needs_lanes |= s->kind == THREAD_REDUCE_LANES || s->kind == THREAD_SHUFFLE_XOR;
-    if (s->kind == THREAD_LET) {
-        return;
-    }
     thread_accesses(s, note_access, p);
-    count_in(p, s->value);
-    count_in(p, s->extent);
-    count_in(p, s->dst);
+    note_variables(p, s->value);
+    note_variables(p, s->extent);
+    note_variables(p, s->dst);
     for (int i = 0; i < s->nvalues; i++) {
-        count_in(p, s->values[i]);
+        note_variables(p, s->values[i]);
     }
 }
 
 static void note_uses(printer *p) {
-    thread_block *all = (thread_block *)&p->t->body;
-    let_list lets = {p, NULL, 0};
-    thread_walk(all, note_statement, p);
-    thread_walk(all, count_lets, &lets);
-    lets.let = ARENA_ARRAY(p->t->memory, thread_stmt *, lets.n + 1);
-    lets.n = 0;
-    thread_walk(all, count_lets, &lets);
-    for (int i = lets.n - 1; i >= 0; i--) {
-        thread_stmt *s = lets.let[i];
-        if (p->var_uses[s->result[0]->id] > 0) {
-            thread_accesses(s, note_access, p);
-            count_in(p, s->value);
-        }
-    }
+    thread_walk((thread_block *)&p->t->body, note_statement, p);
     note_views(p);
 }
 
@@ -437,7 +404,7 @@ static void print_shared(printer *p) {
 
 static void print_index(printer *p, const var *v, const char *source) {
     static const char axis[] = "xyz";
-    if (v && p->var_uses[v->id] > 0) {
+    if (v && p->var_used[v->id]) {
         p->var_name[v->id] = cuda_declare(p, v->name);
         cuda_line(p, v->at, "const int %s = %s.%c;", p->var_name[v->id], source, axis[v->axis]);
     }
@@ -521,7 +488,7 @@ void cuda_print(const thread_kernel *t, const cuda_print_options *options, cuda_
     cuda_text body = {0};
     printer p = {.t = t, .options = options ? options : &none, .out = &body};
     p.var_name = ARENA_ARRAY(t->memory, const char *, t->nvars + 1);
-    p.var_uses = ARENA_ARRAY(t->memory, int, t->nvars + 1);
+    p.var_used = ARENA_ARRAY(t->memory, bool, t->nvars + 1);
     p.buffer_name = ARENA_ARRAY(t->memory, const char *, t->nbuffers + 1);
     p.buffer_used = ARENA_ARRAY(t->memory, bool, t->nbuffers + 1);
     p.access_bytes = ARENA_ARRAY(t->memory, int64_t, t->nbuffers + 1);

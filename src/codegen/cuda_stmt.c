@@ -10,23 +10,6 @@
 
 #include "dsl/diag.h"
 
-/* ---- what is printed at all ------------------------------------------------------------------------------ */
-
-/* Names and registers that nothing uses say nothing, and compilers warn of them. */
-static bool is_printed(const printer *p, const thread_stmt *s) {
-    if (s->kind == THREAD_LET) {
-        return p->var_uses[s->result[0]->id] > 0;
-    }
-    return s->kind != THREAD_DECL || p->buffer_used[s->buffer->id];
-}
-
-static const thread_stmt *skip_unprinted(const printer *p, const thread_stmt *s) {
-    while (s && !is_printed(p, s)) {
-        s = s->next;
-    }
-    return s;
-}
-
 /* ---- wide accesses --------------------------------------------------------------------------------------- */
 
 static const char *word_type(int64_t bytes) {
@@ -397,9 +380,8 @@ static bool is_one_line(const thread_stmt *s) {
     return false;
 }
 
-static bool needs_braces(const printer *p, const thread_block *b) {
-    const thread_stmt *s = skip_unprinted(p, b->first);
-    return !s || !is_one_line(s) || skip_unprinted(p, s->next) != NULL;
+static bool needs_braces(const thread_block *b) {
+    return !b->first || b->first->next || !is_one_line(b->first);
 }
 
 /* The body of a head that is already on the open line; leaves the last line open. */
@@ -430,7 +412,7 @@ static void loop(printer *p, const thread_stmt *s) {
     cuda_expr(p, s->extent, 11, EXPR_PLAIN); /* tighter than < */
     text_print(out, "; ++%s)", name);
     p->var_name[v->id] = name;
-    const bool braces = needs_braces(p, &s->body);
+    const bool braces = needs_braces(&s->body);
     body(p, &s->body, s->at, braces);
     if (braces) {
         cuda_line(p, s->at, "}");
@@ -441,10 +423,10 @@ static void loop(printer *p, const thread_stmt *s) {
 /* `if`, or `else if` on a line that the caller has begun; leaves no line open. */
 static void branch(printer *p, const thread_stmt *s, bool force_braces) {
     text *out = &p->out->text;
-    const thread_stmt *other = skip_unprinted(p, s->otherwise.first);
-    const bool chain = other && other->kind == THREAD_IF && !skip_unprinted(p, other->next);
-    const bool braces = force_braces || needs_braces(p, &s->body) ||
-                        (other && (chain || needs_braces(p, &s->otherwise)));
+    const thread_stmt *other = s->otherwise.first;
+    const bool chain = other && other->kind == THREAD_IF && !other->next;
+    const bool braces = force_braces || needs_braces(&s->body) ||
+                        (other && (chain || needs_braces(&s->otherwise)));
     text_add(out, "if (");
     cuda_expr(p, s->value, LEVEL_NONE, 0);
     text_add(out, ")");
@@ -521,7 +503,7 @@ static void statement(printer *p, const thread_stmt *s) {
 
 void cuda_block(printer *p, const thread_block *b) {
     const thread_stmt *last = NULL;
-    for (const thread_stmt *s = skip_unprinted(p, b->first); s; s = skip_unprinted(p, s->next)) {
+    for (const thread_stmt *s = b->first; s; s = s->next) {
         const bool paragraph = p->indent == 1 && last && is_declaration(last) && !is_declaration(s);
         if (last && (last->kind == THREAD_BARRIER || (paragraph && s->kind != THREAD_REDUCE_LANES))) {
             cuda_blank(p);
