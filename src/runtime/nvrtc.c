@@ -19,7 +19,7 @@ static void add_option(nvrtc_options *o, const char *option, const char *value) 
 
 /* PTX is asked of the virtual architecture of the same number. */
 static void add_target(nvrtc_options *o, const nvrtc_request *r) {
-    char target[NVRTC_OPTION_SIZE];
+    char target[sizeof "compute" + 16];
     const char *number = strchr(r->target, '_');
     bool is_real = strncmp(r->target, "sm_", 3) == 0;
     snprintf(target, sizeof target, "%s%.16s", r->want_ptx && is_real ? "compute" : is_real ? "sm" : "compute",
