@@ -18,7 +18,6 @@
 #include "codegen/target.h"
 #include "dsl/diag.h"
 #include "runtime/error.h"
-#include "runtime/image.h"
 
 enum { BUCKETS = 128 };
 
@@ -49,9 +48,9 @@ typedef struct variant {
 /* What tg_launch() looks for. */
 typedef struct binding {
     uint64_t hash;
-    unsigned long long context_id;
+    unsigned long long context_id; /* of jit_compile(): what stands for the target */
     tg_config config;
-    launch_kernel *kernel;
+    launch_kernel *kernel; /* NULL for those of jit_compile() */
     variant *variant;
     struct binding *next;
 } binding;
@@ -396,21 +395,20 @@ static binding *find_binding(tg_jit *jit, uint64_t hash, unsigned long long id, 
     return b;
 }
 
-/* Publishes the binding unless another thread was first. */
-static int add_binding(tg_jit *jit, binding *b, binding **out) {
+/* Publishes the binding; when another thread was first, gives that one. */
+static binding *add_binding(tg_jit *jit, binding *b) {
     pthread_mutex_lock(&jit->lock);
-    *out = find_binding(jit, b->hash, b->context_id, &b->config);
-    if (!*out) {
+    binding *first = find_binding(jit, b->hash, b->context_id, &b->config);
+    if (!first) {
         b->next = atomic_load_explicit(&jit->bucket[b->hash % BUCKETS], memory_order_relaxed);
         atomic_store_explicit(&jit->bucket[b->hash % BUCKETS], b, memory_order_release);
-        *out = b;
     }
     pthread_mutex_unlock(&jit->lock);
-    if (*out != b) {
+    if (first) {
         free_config(&b->config);
         free(b);
     }
-    return TG_OK;
+    return first ? first : b;
 }
 
 /* Where a launch is to go. */
@@ -421,6 +419,21 @@ typedef struct {
     uint64_t hash;
 } place;
 
+static int keep_binding(tg_jit *jit, const tg_config *config, const place *at, binding found, binding **out) {
+    binding *b = malloc(sizeof *b);
+    if (b) {
+        *b = found;
+        b->hash = at->hash;
+        b->context_id = at->context_id;
+    }
+    if (!b || !copy_config(&b->config, config)) {
+        free(b);
+        return error_set(TG_ENOMEM, "no memory to keep '%s'", jit->name);
+    }
+    *out = add_binding(jit, b);
+    return TG_OK;
+}
+
 static int make_binding(tg_jit *jit, const tg_config *config, const place *at, binding **out) {
     const target *arch;
     variant *v = NULL;
@@ -428,18 +441,11 @@ static int make_binding(tg_jit *jit, const tg_config *config, const place *at, b
     int status = target_of(at->driver, at->context, &arch);
     status = status ? status : get_variant(jit, config, arch, &v);
     status = status ? status : get_loaded(v, at->driver, at->context, at->context_id, &kernel);
-    if (status != TG_OK) {
-        return status;
-    }
-    binding *b = malloc(sizeof *b);
-    if (b) {
-        *b = (binding){.hash = at->hash, .context_id = at->context_id, .kernel = kernel, .variant = v};
-    }
-    if (!b || !copy_config(&b->config, config)) {
-        free(b);
-        return error_set(TG_ENOMEM, "no memory to keep '%s'", jit->name);
-    }
-    return add_binding(jit, b, out);
+    return status ? status : keep_binding(jit, config, at, (binding){.variant = v, .kernel = kernel}, out);
+}
+
+static uint64_t hash_place(const tg_config *config, unsigned long long id) {
+    return hash_config(config) ^ id * 0xff51afd7ed558ccdu;
 }
 
 static int place_of(const tg_config *config, const api_driver *driver, api_context context, place *at) {
@@ -448,7 +454,7 @@ static int place_of(const tg_config *config, const api_driver *driver, api_conte
     if (code != 0) {
         return api_driver_failed(driver, "cuCtxGetId", code);
     }
-    at->hash = hash_config(config) ^ at->context_id * 0xff51afd7ed558ccdu;
+    at->hash = hash_place(config, at->context_id);
     return TG_OK;
 }
 
@@ -654,7 +660,7 @@ char *tg_source(tg_jit *jit, tg_config config) {
 static int take_failures(tg_jit *jit) {
     for (int i = 0; i < BUCKETS; i++) {
         for (binding *b = atomic_load_explicit(&jit->bucket[i], memory_order_acquire); b; b = b->next) {
-            int status = launch_take_failure(b->kernel);
+            int status = b->kernel ? launch_take_failure(b->kernel) : TG_OK;
             if (status != TG_OK) {
                 return status;
             }
@@ -683,6 +689,27 @@ int tg_wait(tg_jit *jit, void *stream) {
 
 void jit_set(tg_jit *jit, const jit_settings *settings) {
     jit->settings = *settings;
+}
+
+int jit_compile(tg_jit *jit, const tg_config *config, const char *target_name, jit_compiled *out) {
+    const target *arch = target_find(target_name);
+    int status = check_call(jit, config);
+    if (status != TG_OK || !arch) {
+        return status ? status : error_set(TG_EARG, "'%s' is no target that Tegula knows", target_name);
+    }
+    /* Identifiers of contexts count from 0; the row's address with its highest bit set is none of them. */
+    place at = {.context_id = (unsigned long long)(uintptr_t)arch | 1ull << 63};
+    at.hash = hash_place(config, at.context_id);
+    binding *b = find_binding(jit, at.hash, at.context_id, config);
+    if (!b) {
+        variant *v = NULL;
+        status = get_variant(jit, config, arch, &v);
+        status = status ? status : keep_binding(jit, config, &at, (binding){.variant = v}, &b);
+    }
+    if (status == TG_OK) {
+        *out = (jit_compiled){b->variant->image, b->variant->plan};
+    }
+    return status;
 }
 
 int jit_load_text(device_handle *d, const nvrtc_request *request, const launch_plan *plan, launch_kernel **out) {

@@ -16,6 +16,7 @@
 
 #include "codegen/plan.h"
 #include "runtime/device.h"
+#include "runtime/image.h"
 #include "runtime/launch.h"
 #include "runtime/nvrtc.h"
 
@@ -26,6 +27,14 @@ typedef struct {
 
 /* Before the first launch. */
 void jit_set(tg_jit *jit, const jit_settings *settings);
+
+/* What a configuration becomes for a target, without a device: for `emit` and the benchmark of the JIT.  The same
+ * search as a launch's, memory first.  Valid until tg_jit_free(). */
+typedef struct {
+    const image *image;
+    const launch_plan *plan;
+} jit_compiled;
+int jit_compile(tg_jit *jit, const tg_config *config, const char *target_name, jit_compiled *out);
 
 /* A kernel from a given text with the plan of another: `run --cuda`.  The plan is borrowed; launch_unload() frees. */
 int jit_load_text(device_handle *d, const nvrtc_request *request, const launch_plan *plan, launch_kernel **out);
