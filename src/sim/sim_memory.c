@@ -1,0 +1,636 @@
+/* sim_memory.c -- reads and writes of a warp: addresses, bounds, alignment, what was written, races, bytes.
+ *
+ * Reads the sites of the code and the registers of the warp; leaves registers, memory, shadows and findings.
+ * Every access goes the same way:
+ *
+ *     form      byte addresses of the lanes from their indices; lanes outside the buffer are reported and
+ * left out observe   alignment, the caller's on_access, reads of what nothing wrote, races move      elements
+ * between memory and registers
+ *
+ * Locals without views are registers themselves: there only the first step and the written lanes matter. */
+#include "sim/sim_state.h"
+
+#include <string.h>
+
+enum { MAX_ACCESS = 64 }; /* bytes of one lane; sim_code.c refuses more */
+
+typedef struct access {
+    const code_site *site;
+    const sim_buffer *buffer;
+    int bytes;       /* of one lane */
+    uint64_t active; /* lanes that take part */
+    uint64_t inside; /* those whose address is in the buffer */
+    bool uniform;    /* one address for all: address[0] */
+    race_access kind;
+    int64_t address[SIM_MAX_WAVE]; /* bytes from the buffer's beginning */
+} access;
+
+#define FOR_LANES(lane, mask)                                                                                \
+    for (uint64_t rest_ = (mask), lane = 0; rest_ != 0 && (lane = (uint64_t)sim_first_lane(rest_), true);    \
+         rest_ &= rest_ - 1)
+
+/* ---- texts -----------------------------------------------------------------------------------------------
+ */
+
+static void add_list(text *out, const int64_t *x, int n) {
+    text_add(out, "[");
+    for (int i = 0; i < n; i++) {
+        text_print(out, "%s%lld", i > 0 ? ", " : "", (long long)x[i]);
+    }
+    text_add(out, "]");
+}
+
+/* "reduced[3]": the element at a byte address, by the dimensions of the buffer. */
+static void add_element(text *out, const sim_buffer *b, int64_t address) {
+    int64_t rest = address / b->element, index[TG_MAX_RANK] = {0};
+    for (int i = 0; i < b->rank; i++) {
+        index[i] = b->stride[i] > 0 ? rest / b->stride[i] : 0;
+        rest -= index[i] * b->stride[i];
+    }
+    text_add(out, b->decl->name != NULL ? b->decl->name : "buffer");
+    if (b->rank > 0) {
+        add_list(out, index, b->rank);
+    }
+}
+
+static const char *or_nothing(const text *t) {
+    return t->s != NULL ? t->s : "";
+}
+
+/* ---- addresses -------------------------------------------------------------------------------------------
+ */
+
+static int64_t index_of(const warp *w, code_reg r, int lane) {
+    int64_t x;
+    memcpy(&x, w->frame + r.at + (r.uniform ? 0 : 8 * lane), sizeof x);
+    return x;
+}
+
+/* Adds the share of one index.  True when any lane lies outside 0 .. limit: then a sign bit shows. */
+static bool add_index(int64_t *restrict address, const int64_t *restrict index, int64_t limit, int64_t scale,
+                      int n) {
+    uint64_t outside = 0;
+    if (((uint64_t)limit | (uint64_t)scale) >> 32 == 0) { /* one multiplication of 32 bits */
+        for (int i = 0; i < n; i++) {
+            const uint64_t x = (uint64_t)index[i];
+            outside |= x | ((uint64_t)limit - x);
+            address[i] = (int64_t)((uint64_t)address[i] + (uint64_t)(uint32_t)x * (uint32_t)scale);
+        }
+    } else {
+        for (int i = 0; i < n; i++) {
+            const uint64_t x = (uint64_t)index[i];
+            outside |= x | ((uint64_t)limit - x);
+            address[i] = (int64_t)((uint64_t)address[i] + x * (uint64_t)scale);
+        }
+    }
+    return outside >> 63;
+}
+
+/* The largest index of dimension i from which all elements of the access are inside. */
+static int64_t limit_of(const code_site *site, int i) {
+    return site->buffer->dim[i] - (i == site->buffer->rank - 1 ? site->lanes : 1);
+}
+
+static bool is_inside(const warp *w, const code_site *site, int lane) {
+    for (int i = 0; i < site->buffer->rank; i++) {
+        const int64_t x = index_of(w, site->index[i], lane);
+        if (x < 0 || x > limit_of(site, i)) {
+            return false;
+        }
+    }
+    return site->buffer->rank > 0 || site->lanes == 1;
+}
+
+static const char *word_of(race_access kind) {
+    return kind == RACE_READ ? "read" : kind == RACE_WRITE ? "write" : "atomic operation";
+}
+
+static void report_outside(sim *s, const warp *w, const access *a, int lane) {
+    const code_site *site = a->site;
+    text where = {0}, indices = {0};
+    int64_t x[TG_MAX_RANK] = {0};
+    for (int i = 0; i < site->buffer->rank; i++) {
+        x[i] = index_of(w, site->index[i], lane);
+    }
+    if (site->ref != NULL) {
+        expr_print(site->ref, &where);
+    }
+    add_list(&indices, x, site->buffer->rank);
+    text_print(&indices, "%s outside ", site->lanes > 1 ? " and on" : "");
+    add_list(&indices, site->buffer->dim, site->buffer->rank);
+    sim_report(s, FINDING_BOUNDS, site->at, (tg_loc){0}, w->first + lane, -1, "%s of '%s': index %s",
+               word_of(a->kind), or_nothing(&where), or_nothing(&indices));
+    text_free(&where);
+    text_free(&indices);
+}
+
+static void leave_out(sim *s, const warp *w, access *a) {
+    a->inside = 0;
+    FOR_LANES(lane, a->active) {
+        if (is_inside(w, a->site, (int)lane)) {
+            a->inside |= (uint64_t)1 << lane;
+        } else {
+            report_outside(s, w, a, (int)lane);
+        }
+    }
+}
+
+static void form_uniform(sim *s, const warp *w, access *a) {
+    const code_site *site = a->site;
+    a->uniform = true;
+    a->address[0] = 0;
+    for (int i = 0; i < site->buffer->rank; i++) {
+        const int64_t x = index_of(w, site->index[i], 0);
+        if (x < 0 || x > limit_of(site, i)) {
+            leave_out(s, w, a);
+            a->address[0] = 0;
+            return;
+        }
+        a->address[0] += x * site->buffer->stride[i] * site->buffer->element;
+    }
+    if (site->buffer->rank == 0 && site->lanes > 1) {
+        leave_out(s, w, a);
+    }
+}
+
+static void form(sim *s, const warp *w, const code_site *site, race_access kind, access *a) {
+    const sim_buffer *b = site->buffer;
+    a->site = site;
+    a->buffer = b;
+    a->kind = kind;
+    a->bytes = b->element * site->lanes;
+    a->active = a->inside = w->mask;
+    a->uniform = false;
+    if (site->indices == 0 && site->offset.n == 0) {
+        form_uniform(s, w, a);
+        return;
+    }
+    int64_t base = 0;
+    bool outside = false;
+    for (int i = 0; i < b->rank; i++) {
+        if (site->index[i].uniform) {
+            const int64_t x = index_of(w, site->index[i], 0);
+            outside = outside || x < 0 || x > limit_of(site, i);
+            base = (int64_t)((uint64_t)base + (uint64_t)x * (uint64_t)(b->stride[i] * b->element));
+        }
+    }
+    for (int l = 0; l < s->wave; l++) {
+        a->address[l] = base;
+    }
+    for (int i = 0; i < b->rank; i++) {
+        if (!site->index[i].uniform) {
+            const void *index = w->frame + site->index[i].at;
+            outside |= add_index(a->address, index, limit_of(site, i), b->stride[i] * b->element, s->wave);
+        }
+    }
+    for (int l = 0; site->offset.n != 0 && l < s->wave; l++) {
+        a->address[l] = (int64_t)((uint64_t)index_of(w, site->offset, l) * (uint64_t)b->element);
+    }
+    if (outside) { /* perhaps only lanes that take no part */
+        leave_out(s, w, a);
+    }
+}
+
+static int64_t address_of(const access *a, int lane) {
+    return a->address[a->uniform ? 0 : lane];
+}
+
+/* ---- observing -------------------------------------------------------------------------------------------
+ */
+
+/* Bytes from a start that is aligned for any access: shared memory's, or the tensor's. */
+static bool is_misaligned(const access *a, int lane) {
+    const buffer *root = a->buffer->root->decl;
+    const bool base = root->space != TG_LOCAL && root->space != TG_SHARED && root->align < a->bytes;
+    return base || (a->buffer->offset + address_of(a, lane)) % a->bytes != 0;
+}
+
+static void check_alignment(sim *s, const warp *w, const access *a) {
+    if (a->site->lanes == 1) {
+        return;
+    }
+    FOR_LANES(lane, a->inside) {
+        if (is_misaligned(a, (int)lane)) {
+            text where = {0};
+            add_element(&where, a->buffer, address_of(a, (int)lane));
+            sim_report(s, FINDING_MISALIGNED, a->site->at, (tg_loc){0}, w->first + (int)lane, -1,
+                       "%s of %d bytes at '%s', %lld bytes from a start aligned to %lld", word_of(a->kind),
+                       a->bytes, or_nothing(&where), (long long)address_of(a, (int)lane),
+                       (long long)a->buffer->root->decl->align);
+            text_free(&where);
+        }
+    }
+}
+
+static void tell_observer(const sim *s, const access *a) {
+    uint64_t address[SIM_MAX_WAVE];
+    int n = 0;
+    FOR_LANES(lane, a->inside) {
+        address[n++] = (uint64_t)address_of(a, (int)lane);
+    }
+    const sim_access told = {.ref = a->site->ref,
+                             .is_write = a->kind != RACE_READ,
+                             .is_atomic = a->kind == RACE_ATOMIC,
+                             .lanes = n,
+                             .bytes = a->bytes,
+                             .address = address};
+    s->options->on_access(&told, s->options->user);
+}
+
+static void report_unwritten(sim *s, const warp *w, const access *a, int lane) {
+    text where = {0};
+    add_element(&where, a->buffer, address_of(a, lane));
+    sim_report(s, FINDING_UNINITIALISED, a->site->at, a->buffer->decl->at, w->first + lane, -1,
+               "%s of '%s', which nothing has written", word_of(a->kind), or_nothing(&where));
+    text_free(&where);
+}
+
+/* Shadows are kept for whole shared memory and for each tensor. */
+static int64_t shadow_address(const access *a, int lane) {
+    return a->buffer->shadow_at + address_of(a, lane);
+}
+
+static race_shadow *shadow_of(const sim *s, const access *a) {
+    return a->buffer->decl->space == TG_SHARED ? s->block.shared_shadow : a->buffer->shadow;
+}
+
+static void check_written(sim *s, const warp *w, const access *a) {
+    if (a->buffer->decl->space != TG_SHARED || a->kind == RACE_WRITE) {
+        return;
+    }
+    FOR_LANES(lane, a->inside) {
+        if (!race_is_written(s->block.shared_shadow, shadow_address(a, (int)lane), a->bytes)) {
+            report_unwritten(s, w, a, (int)lane);
+        }
+    }
+}
+
+static void report_race(sim *s, const warp *w, const access *a, int lane, const race_conflict *other,
+                        bool same_value) {
+    text where = {0};
+    add_element(&where, a->buffer, address_of(a, lane));
+    const tg_loc there = s->code.places[other->party.place];
+    const finding_kind kind = same_value ? FINDING_NOTE : FINDING_RACE;
+    const char *how = same_value ? "the same value; " : "";
+    if (other->across_blocks) {
+        const int64_t n = other->block;
+        sim_report(s, kind, a->site->at, there, w->first + lane, other->party.thread,
+                   "'%s': %s here, %s by thread %d of block (%lld, %lld, %lld); %snothing orders blocks",
+                   or_nothing(&where), word_of(a->kind), word_of(other->access), other->party.thread,
+                   (long long)(n % s->grid[0]), (long long)(n / s->grid[0] % s->grid[1]),
+                   (long long)(n / s->grid[0] / s->grid[1]), how);
+    } else {
+        sim_report(s, kind, a->site->at, there, w->first + lane, other->party.thread,
+                   "'%s': %s by thread %d, %s by thread %d, %sno barrier between", or_nothing(&where),
+                   word_of(other->access), other->party.thread, word_of(a->kind), w->first + lane, how);
+    }
+    text_free(&where);
+}
+
+/* One lane's access enters the shadow.  `image`: what it is about to write; NULL for other accesses. */
+static void touch(sim *s, const warp *w, const access *a, int lane, const unsigned char *image) {
+    race_shadow *shadow = shadow_of(s, a);
+    const race_who who = {
+        s->block.number, s->block.epoch, {(uint16_t)(w->first + lane), (uint16_t)a->site->place}};
+    race_conflict other;
+    bool enough = true;
+    if (race_touch(shadow, shadow_address(a, lane), a->bytes, a->kind, &who, &other, &enough)) {
+        const bool same = image != NULL && other.access == RACE_WRITE &&
+                          memcmp(a->buffer->data + address_of(a, lane), image, (size_t)a->bytes) == 0;
+        report_race(s, w, a, lane, &other, same);
+    }
+    s->out_of_memory = s->out_of_memory || !enough;
+}
+
+static bool has_races(const sim *s, const access *a) {
+    return !s->options->skip_races && shadow_of(s, a) != NULL;
+}
+
+/* Of one address for all lanes two threads tell all that there is to tell. */
+static void check_races(sim *s, const warp *w, const access *a) {
+    int left = a->uniform ? 2 : SIM_MAX_WAVE;
+    FOR_LANES(lane, a->inside) {
+        if (left-- > 0) {
+            touch(s, w, a, (int)lane, NULL);
+        }
+    }
+}
+
+static void observe(sim *s, const warp *w, const access *a) {
+    check_alignment(s, w, a);
+    if (s->options->on_access != NULL && a->buffer->decl->space != TG_LOCAL) {
+        tell_observer(s, a);
+    }
+    check_written(s, w, a);
+}
+
+/* ---- moving between memory and registers -----------------------------------------------------------------
+ */
+
+/* Element j of every lane into register j. */
+#define GATHER(memory, lane_type)                                                                            \
+    for (int j = 0; j < count; j++) {                                                                        \
+        lane_type *restrict o = (lane_type *)(void *)((unsigned char *)out + (size_t)j * stride);            \
+        const unsigned char *from = base + (size_t)j * sizeof(memory);                                       \
+        for (int l = 0; l < n; l++) {                                                                        \
+            memory x;                                                                                        \
+            memcpy(&x, from + address[l], sizeof x);                                                         \
+            o[l] = (lane_type)x;                                                                             \
+        }                                                                                                    \
+    }                                                                                                        \
+    break
+
+static void gather(void *restrict out, size_t stride, const unsigned char *base,
+                   const int64_t *restrict address, int64_t type, int count, int n) {
+    switch (type) {
+    case TG_BOOL:
+    case TG_U8:
+        GATHER(uint8_t, int32_t);
+    case TG_I8:
+        GATHER(int8_t, int32_t);
+    case TG_I16:
+        GATHER(int16_t, int32_t);
+    case TG_U16:
+        GATHER(uint16_t, int32_t);
+    case TG_F16:
+    case TG_BF16:
+        GATHER(uint16_t, uint32_t);
+    case TG_I32:
+    case TG_U32:
+    case TG_F32:
+        GATHER(uint32_t, uint32_t);
+    default: /* 64 bits */
+        GATHER(uint64_t, uint64_t);
+    }
+}
+
+/* An element as memory holds it: the low bytes, whatever end they have. */
+static void put_element(unsigned char *at, value v) {
+    const uint8_t b8 = (uint8_t)v.bits;
+    const uint16_t b16 = (uint16_t)v.bits;
+    const uint32_t b32 = (uint32_t)v.bits;
+    switch (type_bytes(v.type)) {
+    case 1:
+        memcpy(at, &b8, sizeof b8);
+        break;
+    case 2:
+        memcpy(at, &b16, sizeof b16);
+        break;
+    case 4:
+        memcpy(at, &b32, sizeof b32);
+        break;
+    default:
+        memcpy(at, &v.bits, sizeof v.bits);
+    }
+}
+
+/* What a lane's elements will be in memory. */
+static void image_of(const sim *s, const warp *w, const access *a, code_reg from, int lane,
+                     unsigned char *image) {
+    const int64_t type = a->site->type;
+    const int stride = from.n > 1 ? lane_bytes(type) * s->wave : 0;
+    for (int j = 0; j < a->site->lanes; j++) {
+        put_element(image + j * a->buffer->element, lane_get(w->frame + from.at + j * stride, lane, type));
+    }
+}
+
+static value element_at(const unsigned char *at, int64_t type) {
+    const int64_t zero = 0;
+    _Alignas(8) unsigned char reg[8];
+    gather(reg, 0, at, &zero, type, 1, 1);
+    return lane_get(reg, 0, type);
+}
+
+static void clear_lanes(void *reg, size_t stride, int one, int count, uint64_t lanes) {
+    FOR_LANES(lane, lanes) {
+        for (int j = 0; j < count; j++) {
+            memset((unsigned char *)reg + (size_t)j * stride + lane * (uint64_t)one, 0, (size_t)one);
+        }
+    }
+}
+
+/* Lanes that read nothing take the address of one that does: then all can be read without a question. */
+static void read_bytes(const sim *s, access *a, const unsigned char *base, void *out) {
+    const int one = lane_bytes(a->site->type);
+    const size_t stride = (size_t)one * (size_t)s->wave;
+    if (a->inside == 0) {
+        memset(out, 0, stride * (size_t)a->site->lanes);
+        return;
+    }
+    if (a->uniform) {
+        _Alignas(8) unsigned char reg[8 * MAX_ACCESS];
+        gather(reg, 8, base, a->address, a->site->type, a->site->lanes, 1);
+        for (int j = 0; j < a->site->lanes; j++) {
+            lane_broadcast((unsigned char *)out + (size_t)j * stride, reg + 8 * j, one, s->wave);
+        }
+    } else {
+        const int64_t safe = a->address[sim_first_lane(a->inside)];
+        for (int l = 0; l < s->wave; l++) {
+            a->address[l] = a->inside >> l & 1 ? a->address[l] : safe;
+        }
+        gather(out, stride, base, a->address, a->site->type, a->site->lanes, s->wave);
+    }
+    clear_lanes(out, stride, one, a->site->lanes, a->active & ~a->inside);
+}
+
+/* ---- locals ----------------------------------------------------------------------------------------------
+ */
+
+static uint64_t *written_lanes(const warp *w, const sim_buffer *b) {
+    return (uint64_t *)(void *)(w->frame + b->written_at);
+}
+
+static void check_registers(sim *s, const warp *w, const access *a) {
+    const uint64_t *written = written_lanes(w, a->buffer);
+    FOR_LANES(lane, a->inside) {
+        const int64_t first = address_of(a, (int)lane) / a->buffer->element;
+        bool all = true;
+        for (int j = 0; j < a->site->lanes; j++) {
+            all = all && (written[first + j] >> lane & 1);
+        }
+        if (!all) {
+            report_unwritten(s, w, a, (int)lane);
+        }
+    }
+}
+
+/* Bytes of lane registers: element `first` on of a local, at one lane. */
+static unsigned char *register_at(const sim *s, const warp *w, const sim_buffer *b, int64_t element,
+                                  int lane) {
+    const int64_t one = lane_bytes(b->decl->type);
+    return w->frame + b->frame_at + element * one * s->wave + lane * one;
+}
+
+static void load_registers(sim *s, const warp *w, const access *a, unsigned char *out) {
+    const int one = lane_bytes(a->site->type), count = a->site->lanes;
+    const size_t stride = (size_t)one * (size_t)s->wave;
+    const uint64_t *written = written_lanes(w, a->buffer);
+    if (a->uniform && a->inside == a->active) {
+        const int64_t first = a->address[0] / a->buffer->element;
+        uint64_t all = a->active;
+        for (int j = 0; j < count; j++) {
+            all &= written[first + j];
+        }
+        if (all != a->active) {
+            check_registers(s, w, a);
+        }
+        memcpy(out, register_at(s, w, a->buffer, first, 0), stride * (size_t)count);
+        return;
+    }
+    check_registers(s, w, a);
+    clear_lanes(out, stride, one, count, a->active);
+    FOR_LANES(lane, a->inside) {
+        const int64_t first = address_of(a, (int)lane) / a->buffer->element;
+        for (int j = 0; j < count; j++) {
+            memcpy(out + (size_t)j * stride + lane * (uint64_t)one,
+                   register_at(s, w, a->buffer, first + j, (int)lane), (size_t)one);
+        }
+    }
+}
+
+static void store_register(const sim *s, const warp *w, const access *a, int64_t element,
+                           const unsigned char *from, uint64_t lanes) {
+    const size_t one = (size_t)lane_bytes(a->site->type);
+    unsigned char *to = register_at(s, w, a->buffer, element, 0);
+    written_lanes(w, a->buffer)[element] |= lanes;
+    if (lanes == w->all) {
+        memcpy(to, from, one * (size_t)s->wave);
+        return;
+    }
+    FOR_LANES(lane, lanes) {
+        memcpy(to + lane * one, from + lane * one, one);
+    }
+}
+
+static void store_registers(const sim *s, const warp *w, const access *a, code_reg from) {
+    const size_t stride = (size_t)lane_bytes(a->site->type) * (size_t)s->wave;
+    for (int j = 0; j < a->site->lanes; j++) {
+        const unsigned char *reg = w->frame + from.at + (from.n > 1 ? (size_t)j * stride : 0);
+        if (a->uniform && a->inside != 0) {
+            store_register(s, w, a, a->address[0] / a->buffer->element + j, reg, a->inside);
+            continue;
+        }
+        FOR_LANES(lane, a->inside) {
+            const int64_t element = address_of(a, (int)lane) / a->buffer->element + j;
+            store_register(s, w, a, element, reg, (uint64_t)1 << lane);
+        }
+    }
+}
+
+/* Locals seen through views are bytes, lane after lane: the address gets the lane's share. */
+static unsigned char *local_bytes(const sim *s, const warp *w, access *a) {
+    for (int l = s->wave - 1; l >= 0; l--) {
+        a->address[l] = address_of(a, l) + l * a->buffer->lane_bytes;
+    }
+    a->uniform = false;
+    return w->frame + a->buffer->frame_at;
+}
+
+static void check_local_bytes(sim *s, const warp *w, const access *a) {
+    const unsigned char *written = w->frame + a->buffer->written_at;
+    FOR_LANES(lane, a->inside) {
+        const int64_t at = address_of(a, (int)lane) + (int64_t)lane * a->buffer->lane_bytes;
+        if (memchr(written + at, 0, (size_t)a->bytes) != NULL) {
+            report_unwritten(s, w, a, (int)lane);
+        }
+    }
+}
+
+/* ---- the instructions ------------------------------------------------------------------------------------
+ */
+
+void sim_memory_load(sim *s, warp *w, const code_instr *i) {
+    access a;
+    form(s, w, i->site, RACE_READ, &a);
+    unsigned char *out = w->frame + i->dst;
+    observe(s, w, &a);
+    if (a.buffer->in_registers) {
+        load_registers(s, w, &a, out);
+        return;
+    }
+    if (a.buffer->decl->space == TG_LOCAL) {
+        check_local_bytes(s, w, &a);
+        const unsigned char *base = local_bytes(s, w, &a);
+        read_bytes(s, &a, base, out);
+        return;
+    }
+    if (has_races(s, &a)) {
+        check_races(s, w, &a);
+    }
+    read_bytes(s, &a, a.buffer->data, out);
+}
+
+static void store_lane(sim *s, const warp *w, const access *a, code_reg from, int lane) {
+    unsigned char image[MAX_ACCESS];
+    image_of(s, w, a, from, lane, image);
+    if (has_races(s, a)) {
+        touch(s, w, a, lane, image);
+    }
+    if (a->buffer->decl->space == TG_SHARED) {
+        race_set_written(s->block.shared_shadow, shadow_address(a, lane), a->bytes);
+    }
+    memcpy(a->buffer->data + address_of(a, lane), image, (size_t)a->bytes);
+}
+
+static void store_local_bytes(const sim *s, const warp *w, access *a, code_reg from) {
+    unsigned char *base = local_bytes(s, w, a);
+    FOR_LANES(lane, a->inside) {
+        image_of(s, w, a, from, (int)lane, base + a->address[lane]);
+        memset(w->frame + a->buffer->written_at + a->address[lane], 1, (size_t)a->bytes);
+    }
+}
+
+void sim_memory_store(sim *s, warp *w, const code_instr *i) {
+    access a;
+    form(s, w, i->site, RACE_WRITE, &a);
+    observe(s, w, &a);
+    if (a.buffer->in_registers) {
+        store_registers(s, w, &a, i->a);
+    } else if (a.buffer->decl->space == TG_LOCAL) {
+        store_local_bytes(s, w, &a, i->a);
+    } else {
+        FOR_LANES(lane, a.inside) {
+            store_lane(s, w, &a, i->a, (int)lane);
+        }
+    }
+}
+
+/* Lane after lane, in ascending order. */
+void sim_memory_atomic(sim *s, warp *w, const code_instr *i) {
+    access a;
+    form(s, w, i->site, RACE_ATOMIC, &a);
+    observe(s, w, &a);
+    if (a.buffer->decl->space == TG_LOCAL) {
+        return; /* no kernel has one: thread_verify */
+    }
+    FOR_LANES(lane, a.inside) {
+        if (has_races(s, &a)) {
+            touch(s, w, &a, (int)lane, NULL);
+        }
+        unsigned char *at = a.buffer->data + address_of(&a, (int)lane);
+        const value mine = lane_get(w->frame + i->a.at, (int)lane, i->type);
+        put_element(at, sim_apply(s, w, i, (int)lane, element_at(at, i->type), mine));
+        if (a.buffer->decl->space == TG_SHARED) {
+            race_set_written(s->block.shared_shadow, shadow_address(&a, (int)lane), a.bytes);
+        }
+    }
+}
+
+/* The local begins to exist: nothing of it is written. */
+void sim_memory_declare(sim *s, warp *w, const code_instr *i) {
+    const sim_buffer *b = i->site->buffer;
+    (void)s;
+    if (b->in_registers) {
+        uint64_t *written = written_lanes(w, b);
+        for (int64_t e = 0; e < b->bytes / b->element; e++) {
+            written[e] &= ~w->mask;
+        }
+        return;
+    }
+    if (b->root != b) {
+        return;
+    }
+    FOR_LANES(lane, w->mask) {
+        memset(w->frame + b->written_at + (int64_t)lane * b->lane_bytes, 0, (size_t)b->lane_bytes);
+    }
+}
