@@ -29,7 +29,7 @@ struct arena_block {
 /* Where requests go while memory lacks.  What lies there is only read until the public call ends; pieces are
  * handed out in turn, also to several threads, so that two live ones rarely share a byte. */
 static void *spare_alloc(size_t size) {
-    static _Alignas(max_align_t) unsigned char spare[SPARE_SIZE];
+    static _Alignas(max_align_t) unsigned char spare[SPARE_SIZE + 1]; /* ends in NUL */
     static atomic_size_t cursor;
     if (size > SPARE_SIZE) {
         return NULL;

@@ -1,0 +1,581 @@
+/* build_check.c -- what can be judged only when a kernel is whole; called once by tg_end().  See build.h.
+ *
+ *   scopes        none is left open
+ *   launch        there is a grid and threads
+ *   configuration every name was asked for
+ *   tensors       which are read, written, atomic; constant ones are not written
+ *   collectives   stand under conditions and trip counts on which all threads of a block agree
+ *   reducers      cleared or filled, accumulated, finalized, read: in this order, as written */
+#include <string.h>
+
+#include "dsl/build.h"
+
+/* ---- scopes, launch, configuration ----------------------------------------------------------------------- */
+
+static void check_scopes(tg_kernel *k) {
+    for (build_scope *s = k->open; s; s = s->outer) {
+        diag_error(&k->errors, s->at, "this %s was never closed: did a return or goto leave it?",
+                   tile_scope_word(s->kind));
+    }
+    k->open = NULL;
+    k->block = &k->body;
+    k->scope = NULL;
+}
+
+static void check_launch(tg_kernel *k) {
+    if (k->errors.n == 0 && !(k->has_grid && k->has_threads)) {
+        tg_loc at = k->last.line ? k->last : (tg_loc){k->name, 0};
+        diag_error(&k->errors, at, "kernel '%s' has no %s", k->name,
+                   k->has_grid ? "threads(..) in its grid" : "grid(..) threads(..) { .. }");
+    }
+}
+
+static size_t least(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* Edit distance of two names, of which only the first 31 characters count. */
+static size_t distance(const char *a, const char *b) {
+    enum { MOST = 31 };
+    size_t row[MOST + 1], n = least(strlen(a), MOST), m = least(strlen(b), MOST);
+    for (size_t j = 0; j <= m; j++) {
+        row[j] = j;
+    }
+    for (size_t i = 1; i <= n; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t above = row[j];
+            row[j] = least(least(row[j] + 1, row[j - 1] + 1), diagonal + (a[i - 1] != b[j - 1]));
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+/* ", did you mean 'block_n'" or the list of what there is. */
+static const char *nearest(tg_kernel *k, const char *name) {
+    const char *best = NULL, *list = "";
+    size_t near = strlen(name) / 3 + 2;
+    for (int i = 0; i < k->nparams; i++) {
+        const char *p = k->params[i].name;
+        if (distance(name, p) < near) {
+            near = distance(name, p);
+            best = p;
+        }
+        list = arena_print(&k->memory, "%s%s%s", list, i ? ", " : "", p);
+    }
+    return best             ? arena_print(&k->memory, ": did you mean '%s'?", best)
+           : k->nparams > 0 ? arena_print(&k->memory, ": it asks for %s", list)
+                            : ": it asks for nothing";
+}
+
+/* A value for an extent is for the launch and not for the build; whoever runs a kernel may keep it here. */
+static bool is_extent_name(const tg_kernel *k, const char *name) {
+    for (int i = 0; i < k->nargs; i++) {
+        const var *v = k->args[i].scalar;
+        if (v && v->kind == VAR_EXTENT && strcmp(v->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* After an early return or without the launch, later names were never asked for. */
+static void check_config(tg_kernel *k) {
+    for (int i = 0; i < k->config.n && !k->unmet && k->has_threads; i++) {
+        const char *name = k->config.p[i].name;
+        if (!k->config_used[i] && !is_extent_name(k, name)) {
+            diag_error(&k->errors, (tg_loc){k->name, 0}, "the configuration has '%s', which '%s' does not ask for%s",
+                       name, k->name, nearest(k, name));
+        }
+    }
+}
+
+/* ---- tensors --------------------------------------------------------------------------------------------- */
+
+static bool mark_read(node *x, void *user) {
+    (void)user;
+    if (x->kind == E_LOAD) {
+        x->arg[0]->buffer->is_read = true;
+        buffer_root(x->arg[0]->buffer)->is_read = true;
+    }
+    return true;
+}
+
+static void mark_reads(node *x) {
+    if (x) {
+        expr_walk(x, mark_read, NULL);
+    }
+}
+
+static void mark_use(buffer *b, bool read, bool written, bool atomic) {
+    for (;; b = b->view_of) {
+        b->is_read |= read;
+        b->is_written |= written;
+        b->is_atomic |= atomic;
+        if (!b->view_of) {
+            return;
+        }
+    }
+}
+
+static void mark_write(tg_kernel *k, const tile_stmt *s, bool read, bool atomic) {
+    buffer *root = buffer_root(s->dst->buffer);
+    mark_use(s->dst->buffer, read, true, atomic);
+    if (root->is_constant) {
+        diag_error(&k->errors, s->at, "'%s' is written but was declared constant, as a tensor made at %s", root->name,
+                   build_place(k, root->at));
+    }
+}
+
+static void mark_stmt(tg_kernel *k, tile_stmt *s) {
+    node *const places[] = {s->value, s->dst, s->src};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        mark_reads(places[i]);
+    }
+    for (int i = 0; i < s->n; i++) {
+        mark_reads(s->kind == TILE_LOOP ? s->extents[i] : s->values[i]);
+    }
+    if (s->src) {
+        mark_use(s->src->buffer, true, false, false);
+    }
+    if (s->dst) {
+        bool reads = s->kind == TILE_ACCUM || s->kind == TILE_ATOMIC;
+        mark_write(k, s, reads, s->kind == TILE_ATOMIC);
+    }
+}
+
+static void mark_block(tg_kernel *k, const tile_block *block) {
+    for (tile_stmt *s = block->first; s; s = s->next) {
+        mark_stmt(k, s);
+        mark_block(k, &s->body);
+        mark_block(k, &s->otherwise);
+    }
+}
+
+/* ---- what is written near a read ------------------------------------------------------------------------- */
+
+/* Threads agree about what they read at one address if no thread writes it in the barrier interval of the read.
+ * Writes by collective operations do not count: barriers are inserted around them. */
+
+static bool same_bytes(const buffer *a, const buffer *b) {
+    for (int i = 0; i < a->naliases; i++) {
+        if (a->alias_of[i] == b) {
+            return true;
+        }
+    }
+    return a == b;
+}
+
+static bool writes(const tile_stmt *s, const buffer *root) {
+    bool is_element = s->kind == TILE_STORE || s->kind == TILE_ACCUM || s->kind == TILE_ATOMIC;
+    return is_element && same_bytes(root, buffer_root(s->dst->buffer));
+}
+
+/* Does the body of a loop certainly run? */
+static bool certain(const tile_stmt *loop) {
+    for (int i = 0; i < loop->n; i++) {
+        if (build_poisoned(loop->extents[i]) || loop->extents[i]->lo < 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_parallel(const tile_stmt *s) {
+    return s->kind == TILE_LOOP && s->scope == TG_PARALLEL;
+}
+
+/* The last write after the last barrier among s .. before `stop`; `barrier`: there certainly was one. */
+static const tile_stmt *last_write(const tile_stmt *s, const tile_stmt *stop, const buffer *root, bool *barrier) {
+    const tile_stmt *found = NULL;
+    for (; s && s != stop; s = s->next) {
+        if (s->kind == TILE_SYNC) {
+            found = NULL;
+            *barrier = true;
+        } else if (writes(s, root)) {
+            found = s;
+        } else if ((s->kind == TILE_LOOP || s->kind == TILE_WHEN) && !is_parallel(s)) {
+            bool inner = false, unused = false;
+            const tile_stmt *in_body = last_write(s->body.first, NULL, root, &inner);
+            const tile_stmt *in_other = last_write(s->otherwise.first, NULL, root, &unused);
+            bool passed = inner && s->kind == TILE_LOOP && certain(s);
+            *barrier |= passed;
+            found = in_body ? in_body : in_other ? in_other : passed ? NULL : found;
+        }
+    }
+    return found;
+}
+
+/* The first write before any barrier among s .. before `stop`. */
+static const tile_stmt *first_write(const tile_stmt *s, const tile_stmt *stop, const buffer *root, bool *barrier) {
+    for (; s && s != stop; s = s->next) {
+        if (s->kind == TILE_SYNC) {
+            *barrier = true;
+            return NULL;
+        }
+        if (writes(s, root)) {
+            return s;
+        }
+        if ((s->kind == TILE_LOOP || s->kind == TILE_WHEN) && !is_parallel(s)) {
+            bool inner = false, unused = false;
+            const tile_stmt *found = first_write(s->body.first, NULL, root, &inner);
+            found = found ? found : first_write(s->otherwise.first, NULL, root, &unused);
+            if (found) {
+                return found;
+            }
+            if (inner && s->kind == TILE_LOOP && certain(s)) {
+                *barrier = true;
+                return NULL;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The block that s stands in. */
+static const tile_block *home(const tg_kernel *k, const tile_stmt *s) {
+    if (!s->up) {
+        return &k->body;
+    }
+    for (const tile_stmt *t = s->up->otherwise.first; t; t = t->next) {
+        if (t == s) {
+            return &s->up->otherwise;
+        }
+    }
+    return &s->up->body;
+}
+
+static const tile_stmt *write_before(const tg_kernel *k, const tile_stmt *s, const buffer *root) {
+    for (; s; s = s->up) {
+        bool barrier = false, unused = false;
+        const tile_stmt *found = last_write(home(k, s)->first, s, root, &barrier);
+        if (found || barrier) {
+            return found;
+        }
+        if (s->up && s->up->kind == TILE_LOOP) { /* the end of the iteration before */
+            found = last_write(s, NULL, root, &unused);
+            if (found) {
+                return found;
+            }
+        }
+    }
+    return NULL;
+}
+
+static const tile_stmt *write_after(const tg_kernel *k, const tile_stmt *s, const buffer *root) {
+    bool barrier = false;
+    const tile_stmt *found = first_write(s->body.first, NULL, root, &barrier);
+    found = found ? found : first_write(s->otherwise.first, NULL, root, &barrier);
+    for (; s && !found; s = s->up) {
+        barrier = false;
+        found = first_write(s->next, NULL, root, &barrier);
+        if (barrier || found) {
+            return found;
+        }
+        if (s->up && s->up->kind == TILE_LOOP) { /* the start of the next iteration */
+            found = first_write(home(k, s)->first, s, root, &barrier);
+        }
+    }
+    return found;
+}
+
+static const tile_stmt *atomic_in(const tile_block *block, const buffer *root) {
+    for (const tile_stmt *s = block->first; s; s = s->next) {
+        const tile_stmt *found = s->kind == TILE_ATOMIC && writes(s, root) ? s : atomic_in(&s->body, root);
+        found = found ? found : atomic_in(&s->otherwise, root);
+        if (found) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* A statement that may change what s reads from root while threads read it; NULL. */
+static const tile_stmt *disturber(const tg_kernel *k, const tile_stmt *s, const buffer *root) {
+    const tile_stmt *found = write_before(k, s, root);
+    found = found ? found : write_after(k, s, root);
+    return found || root->space != TG_GLOBAL ? found : atomic_in(&k->body, root); /* other blocks add whenever */
+}
+
+/* ---- collectives ----------------------------------------------------------------------------------------- */
+
+typedef struct {
+    tg_kernel *k;
+    bool *uniform; /* by id of the variable */
+    const tile_stmt *reader; /* the statement that evaluates */
+    const char *why; /* the first reason why something is not uniform */
+} checker;
+
+static bool differs(checker *c, const char *why) {
+    c->why = c->why ? c->why : why;
+    return false;
+}
+
+static bool load_agrees(checker *c, const node *x) {
+    tg_kernel *k = c->k;
+    const buffer *root = buffer_root(x->arg[0]->buffer);
+    if (root->space != TG_GLOBAL && root->space != TG_SHARED) {
+        return differs(c, arena_print(&k->memory, "'%s' is each thread's own", root->name));
+    }
+    const tile_stmt *write = disturber(k, c->reader, root);
+    if (write) {
+        return differs(c, arena_print(&k->memory, "'%s' is written at %s with no sync_threads between", root->name,
+                                      build_place(k, write->at)));
+    }
+    return true;
+}
+
+static bool agrees(node *x, void *user) {
+    checker *c = user;
+    if (x->kind == E_VAR && !c->uniform[x->var->id]) {
+        return differs(c, arena_print(&c->k->memory,
+                                      x->var->kind == VAR_THREAD ? "'%s' is a thread index"
+                                                                 : "'%s' differs between threads",
+                                      x->var->name));
+    }
+    return x->kind != E_LOAD || load_agrees(c, x);
+}
+
+/* Do all threads of a block compute the same x in statement s? */
+static bool is_uniform(checker *c, const tile_stmt *s, node *x) {
+    c->reader = s;
+    return expr_walk(x, agrees, c);
+}
+
+/* The outermost scope on which threads disagree; one message for what stands in it. */
+typedef struct {
+    const tile_stmt *s;
+    const node *about;
+    const char *why;
+    bool reported;
+} divergence;
+
+static bool touches_local(const tile_stmt *s) {
+    return s->dst->buffer->space == TG_LOCAL || (s->src && s->src->buffer->space == TG_LOCAL);
+}
+
+/* The word of a collective statement; NULL for the others. */
+static const char *collective_word(const tile_stmt *s) {
+    switch (s->kind) {
+    case TILE_ALLREDUCE:
+        return "allreduce";
+    case TILE_COPY:
+        return touches_local(s) ? NULL : "copy";
+    case TILE_FILL:
+        return touches_local(s) ? NULL : s->is_clear ? "clear" : "fill";
+    case TILE_REDUCE:
+        return "reduce";
+    case TILE_FINALIZE:
+        return "finalize";
+    case TILE_SYNC:
+        return "sync_threads";
+    case TILE_LOOP:
+        return s->scope == TG_PARALLEL || s->scope == TG_PIPELINED ? tile_scope_word(s->scope) : NULL;
+    case TILE_ALLOC:
+    case TILE_LET:
+    case TILE_STORE:
+    case TILE_ACCUM:
+    case TILE_ATOMIC:
+    case TILE_PRINT:
+    case TILE_CHECK:
+    case TILE_WHEN:
+        break;
+    }
+    return NULL;
+}
+
+static void report(checker *c, const tile_stmt *s, divergence *d) {
+    if (d->reported) {
+        return;
+    }
+    tg_kernel *k = c->k;
+    const char *word = collective_word(s);
+    const char *scope = d->s->kind == TILE_WHEN ? "when" : tile_scope_word(d->s->scope);
+    diag_error(&k->errors, s->at,
+               "%s is collective, but threads of the block may disagree about '%s', the %s of the %s at %s (%s): "
+               "move it out of that scope",
+               word, expr_text(&k->memory, d->about), d->s->kind == TILE_WHEN ? "condition" : "trip count", scope,
+               build_place(k, d->s->at), d->why);
+    d->reported = true;
+}
+
+/* parallel and pipelined themselves, and what fill writes. */
+static void check_agreed(checker *c, const tile_stmt *s, node *x, const char *what) {
+    c->why = NULL;
+    if (!build_poisoned(x) && !is_uniform(c, s, x)) {
+        diag_error(&c->k->errors, s->at, "%s: threads of the block may disagree about %s, '%s' (%s)",
+                   collective_word(s), what, expr_text(&c->k->memory, x), c->why);
+    }
+}
+
+static void check_block(checker *c, const tile_block *block, divergence *outer);
+
+/* Opens the scopes that depend on x, unless one around it already does. */
+static divergence *diverge(checker *c, const tile_stmt *s, node *x, divergence *outer, divergence *mine) {
+    c->why = NULL;
+    if (outer || build_poisoned(x) || is_uniform(c, s, x)) {
+        return outer;
+    }
+    *mine = (divergence){.s = s, .about = x, .why = c->why};
+    return mine;
+}
+
+static void check_loop(checker *c, const tile_stmt *s, divergence *outer) {
+    divergence mine;
+    divergence *inner = outer;
+    bool parallel = s->scope == TG_PARALLEL, collective = collective_word(s) != NULL;
+    for (int i = 0; i < s->n; i++) {
+        c->why = NULL;
+        bool agreed = build_poisoned(s->extents[i]) || is_uniform(c, s, s->extents[i]);
+        c->uniform[s->axes[i]->id] = agreed && !parallel;
+        if (collective && !agreed && !outer) {
+            check_agreed(c, s, s->extents[i], "the extent");
+        } else if (!agreed) {
+            inner = diverge(c, s, s->extents[i], inner, &mine);
+        }
+    }
+    check_block(c, &s->body, inner);
+}
+
+static void check_when(checker *c, const tile_stmt *s, divergence *outer) {
+    divergence mine;
+    divergence *inner = diverge(c, s, s->value, outer, &mine);
+    check_block(c, &s->body, inner);
+    check_block(c, &s->otherwise, inner);
+}
+
+static void check_block(checker *c, const tile_block *block, divergence *outer) {
+    for (const tile_stmt *s = block->first; s; s = s->next) {
+        if (outer && collective_word(s)) {
+            report(c, s, outer);
+        }
+        if (s->kind == TILE_LET) {
+            c->uniform[s->var->id] = is_uniform(c, s, s->value);
+        } else if (s->kind == TILE_ALLREDUCE) { /* the same bits in the group; is that the whole block? */
+            c->uniform[s->var->id] = s->axis->hi + 1 == tile_threads(c->k);
+        } else if (s->kind == TILE_FILL && !touches_local(s)) {
+            check_agreed(c, s, s->value, "the value");
+        } else if (s->kind == TILE_LOOP) {
+            check_loop(c, s, outer);
+        } else if (s->kind == TILE_WHEN) {
+            check_when(c, s, outer);
+        }
+    }
+}
+
+static void check_collectives(tg_kernel *k) {
+    checker c = {.k = k, .uniform = ARENA_ARRAY(&k->memory, bool, k->nvars + 1)};
+    for (int i = 0; i < k->nvars; i++) {
+        const var *v = k->vars[i];
+        c.uniform[i] = v->kind == VAR_GRID || v->kind == VAR_SCALAR || v->kind == VAR_EXTENT ||
+                       (v->kind == VAR_THREAD && v->hi == 0);
+    }
+    check_block(&c, &k->body, NULL);
+}
+
+/* ---- reducers -------------------------------------------------------------------------------------------- */
+
+typedef enum { UNSET, OPEN, CLOSED } epoch;
+
+typedef struct {
+    tg_kernel *k;
+    epoch *epochs; /* by id of the buffer */
+    tg_loc *since;
+    tg_loc at;
+} reducers;
+
+static bool is_reducer(const node *x) {
+    return x && x->buffer && x->buffer->space == TG_REDUCER;
+}
+
+static void check_epoch(reducers *r, tg_loc at, const buffer *b, epoch wanted, const char *word) {
+    epoch now = r->epochs[b->id];
+    if (now == wanted) {
+        return;
+    }
+    const char *since = build_place(r->k, r->since[b->id]);
+    if (now == UNSET) {
+        diag_error(&r->k->errors, at, "%s: reducer '%s' was never cleared or filled before", word, b->name);
+    } else if (now == OPEN) {
+        diag_error(&r->k->errors, at, "%s: reducer '%s' holds partial results since %s: finalize it first", word,
+                   b->name, since);
+    } else {
+        diag_error(&r->k->errors, at, "%s: reducer '%s' was finalized at %s: clear or fill it first", word, b->name,
+                   since);
+    }
+}
+
+static bool check_read(node *x, void *user) {
+    reducers *r = user;
+    if (x->kind == E_LOAD && is_reducer(x->arg[0])) {
+        check_epoch(r, r->at, x->arg[0]->buffer, CLOSED, "read");
+    }
+    return true;
+}
+
+static void check_reads(reducers *r, node *x) {
+    if (x && x->kind != E_POISON) {
+        expr_walk(x, check_read, r);
+    }
+}
+
+static void enter(reducers *r, const tile_stmt *s, epoch e) {
+    r->epochs[s->dst->buffer->id] = e;
+    r->since[s->dst->buffer->id] = s->at;
+}
+
+static void reducer_stmt(reducers *r, const tile_stmt *s) {
+    r->at = s->at;
+    check_reads(r, s->value);
+    check_reads(r, s->dst);
+    for (int i = 0; i < s->n; i++) {
+        check_reads(r, s->kind == TILE_LOOP ? s->extents[i] : s->values[i]);
+    }
+    if (is_reducer(s->src)) {
+        check_epoch(r, s->at, s->src->buffer, CLOSED, s->kind == TILE_COPY ? "copy" : "reduce");
+    }
+    if (!is_reducer(s->dst)) {
+        return;
+    }
+    if (s->kind == TILE_FILL) {
+        enter(r, s, OPEN);
+    } else if (s->kind == TILE_ACCUM) {
+        check_epoch(r, s->at, s->dst->buffer, OPEN, "accum");
+    } else if (s->kind == TILE_FINALIZE) {
+        check_epoch(r, s->at, s->dst->buffer, OPEN, "finalize");
+        enter(r, s, CLOSED);
+    }
+}
+
+static void reducer_block(reducers *r, const tile_block *block) {
+    for (const tile_stmt *s = block->first; s; s = s->next) {
+        reducer_stmt(r, s);
+        reducer_block(r, &s->body);
+        reducer_block(r, &s->otherwise);
+    }
+}
+
+static void check_reducers(tg_kernel *k) {
+    for (int i = 0; i < k->nbuffers; i++) {
+        if (k->buffers[i]->space == TG_REDUCER) {
+            reducers r = {.k = k,
+                          .epochs = ARENA_ARRAY(&k->memory, epoch, k->nbuffers),
+                          .since = ARENA_ARRAY(&k->memory, tg_loc, k->nbuffers)};
+            reducer_block(&r, &k->body);
+            return;
+        }
+    }
+}
+
+/* ---- all ------------------------------------------------------------------------------------------------- */
+
+void build_check(tg_kernel *k) {
+    check_scopes(k);
+    check_launch(k);
+    check_config(k);
+    mark_block(k, &k->body);
+    check_collectives(k);
+    check_reducers(k);
+}
