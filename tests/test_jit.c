@@ -33,17 +33,21 @@ static int remove_one(const char *path, const struct stat *is, int kind, struct 
     return remove(path);
 }
 
-static void open_all(void) {
-    fake_open();
-    fake->n_params = 2;
-    if (!api_nvrtc_open("sm_90a")) {
-        cr_skip_test("no NVRTC here: %s", tg_error());
-    }
+static void open_directory(void) {
     const char *base = getenv("TMPDIR");
     snprintf(directory, sizeof directory, "%s/tegula-test-XXXXXX", base ? base : "/tmp");
     cr_assert(mkdtemp(directory));
     setenv("TEGULA_CACHE_DIR", directory, 1);
     unsetenv("TEGULA_NO_CACHE");
+    if (!api_nvrtc_open("sm_90a")) {
+        cr_skip_test("no NVRTC here: %s", tg_error());
+    }
+}
+
+static void open_all(void) {
+    fake_open();
+    fake->n_params = 2;
+    open_directory();
 }
 
 static void close_all(void) {
@@ -84,10 +88,12 @@ Test(jit, the_first_launch_compiles_and_the_second_builds_nothing) {
 #endif
     cr_assert_eq(tg_launch(jit, TG_CONFIG(N, 2048, block, 128), NULL, 2, two), TG_OK);
     cr_expect_eq(fake->grid[0], 16);
+    cr_expect_eq(image_compiles(), 1, "N is not in the text: the image is the same");
+    cr_assert_eq(tg_launch(jit, TG_CONFIG(N, 1024, block, 256), NULL, 2, two), TG_OK);
     cr_expect_eq(image_compiles(), 2);
     tg_jit_free(jit);
-    cr_expect_eq(fake->loads, 2);
-    cr_expect_eq(fake->unloads, 2);
+    cr_expect_eq(fake->loads, 3);
+    cr_expect_eq(fake->unloads, 3);
 }
 
 Test(jit, names_count_by_content_and_order_does_not_matter) {
@@ -208,7 +214,7 @@ static void *launch_several(void *argument) {
     int mine = (int)(intptr_t)argument;
     pthread_barrier_wait(&gate);
     for (int i = 0; i < 8; i++) {
-        good += tg_launch(shared_jit, TG_CONFIG(N, 1024 * (1 + (i + mine) % 3)), NULL, 2, two) == TG_OK;
+        good += tg_launch(shared_jit, TG_CONFIG(N, 1024, block, 64 << (i + mine) % 3), NULL, 2, two) == TG_OK;
     }
     return NULL;
 }
@@ -452,8 +458,9 @@ Test(jit, the_error_text_belongs_to_the_thread) {
     tg_jit_free(jit);
 }
 
-Test(jit, no_driver_is_no_device_but_text_can_still_be_had) {
+Test(no_driver, launching_is_no_device_but_text_and_image_can_still_be_had, .fini = close_all) {
     setenv("TEGULA_LIBCUDA", "/nonexistent", 1);
+    open_directory();
     tg_jit *jit = tg_jit_new("scale", scale, NULL, 0);
     cr_expect_eq(tg_launch(jit, TG_CONFIG(N, 1024), NULL, 2, two), TG_ENODEVICE);
     cr_expect(strstr(tg_error(), "/nonexistent"), "%s", tg_error());
