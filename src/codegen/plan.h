@@ -75,6 +75,9 @@ typedef struct launch_plan {
     arena memory;
 } launch_plan;
 
+/* The postfix form of an integer expression over launch arguments; false when it is none, or too long. */
+bool plan_expr_make(const thread_kernel *t, const node *x, plan_expr *out);
+
 /* NULL without memory. */
 launch_plan *plan_make(const thread_kernel *t);
 void plan_free(launch_plan *plan);

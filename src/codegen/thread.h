@@ -31,6 +31,9 @@ typedef enum thread_kind {
 
 typedef enum thread_scope { SCOPE_THREAD, SCOPE_WARP, SCOPE_WARPGROUP, SCOPE_BLOCK } thread_scope;
 
+/* UNROLL_WIDE: iterations to be done several at a time; thread_vectorize leaves none. */
+enum { UNROLL_AUTO = 0, UNROLL_FULL = -1, UNROLL_WIDE = -2 };
+
 /* What an asynchronous operation signals when its bytes have landed. */
 typedef struct thread_completion {
     int id;
@@ -55,10 +58,11 @@ struct thread_stmt {
     node *dst, *value, *extent;
     bool accumulates;
     tg_reduction reduction;
-    int unroll;       /* THREAD_FOR: 0 the compiler's choice, -1 fully, else the factor */
+    int unroll;       /* THREAD_FOR: UNROLL_AUTO, UNROLL_FULL, UNROLL_WIDE, else the factor */
     int stride, width;
     int barrier;      /* id; 0 is __syncthreads() */
-    int64_t count;    /* threads that meet; 0: all of the block */
+    int64_t count;    /* threads that meet; 0: all of the block.  THREAD_LET, THREAD_REDUCE_LANES: so many threads
+                         are known to hold the same result; 0: nothing is known */
     thread_completion *completion;
     const char *format;
     node **values;
@@ -102,7 +106,7 @@ typedef struct thread_kernel {
     var *thread_var[3]; /* NULL where absent */
     int64_t min_blocks; /* 0: none */
     thread_block body;
-    buffer **buffers;   /* all, by id */
+    buffer **buffers;   /* all, by id; shared ones that nothing touches lie at offset -1 after thread_arena */
     int nbuffers;
     int nvars;          /* var ids are below this */
     thread_check *checks;

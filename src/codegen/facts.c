@@ -1,0 +1,745 @@
+/* facts.c -- what is known about index expressions.
+ *
+ * Reads expressions only; leaves nothing behind.  Three layers, each the shortcut of the next:
+ *
+ *     affine forms      5 * tid + 3 * k + 7, with every name replaced by what it names
+ *     ranges, divisors  of the terms of such a form
+ *     enumeration       the expression evaluated for every value of the variables in it */
+#include "codegen/facts.h"
+
+#include <string.h>
+
+/* ---- arithmetic that says when it leaves 64 bits ---------------------------------------------------------
+ */
+
+/* Far inside 64 bits, so that sums of a few products stay inside too. */
+static const int64_t LIMIT = (int64_t)1 << 60;
+
+static bool multiply(int64_t a, int64_t b, int64_t *out) {
+    if (a != 0 && (b > LIMIT / (a < 0 ? -a : a) || b < -(LIMIT / (a < 0 ? -a : a)))) {
+        return false;
+    }
+    *out = a * b;
+    return true;
+}
+
+static bool in_limit(int64_t x) {
+    return -LIMIT < x && x < LIMIT;
+}
+
+static int64_t modulo(int64_t x, int64_t n) {
+    const int64_t r = x % n;
+    return r < 0 ? r + n : r;
+}
+
+/* ---- names -----------------------------------------------------------------------------------------------
+ */
+
+static bool is_let(const node *x) {
+    return x->kind == E_VAR && x->var->kind == VAR_LET;
+}
+
+bool facts_reads_memory(const node *x) {
+    if (x->kind == E_LOAD || (is_let(x) && !x->var->value)) {
+        return true;
+    }
+    if (is_let(x)) {
+        return facts_reads_memory(x->var->value);
+    }
+    for (int i = 0; i < x->n; i++) {
+        if (facts_reads_memory(x->arg[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What a name stands for; x itself for everything else, and for names of what memory held at that time. */
+static const node *meaning(const node *x) {
+    while (is_let(x) && x->var->value && !facts_reads_memory(x->var->value)) {
+        x = x->var->value;
+    }
+    return x;
+}
+
+bool facts_depends(const node *x, const var *v) {
+    if (x->kind == E_VAR) {
+        return x->var == v || (is_let(x) && x->var->value && facts_depends(x->var->value, v));
+    }
+    for (int i = 0; i < x->n; i++) {
+        if (facts_depends(x->arg[i], v)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- affine forms ----------------------------------------------------------------------------------------
+ */
+
+static bool add_term(affine *a, const node *x, int64_t factor) {
+    for (int i = 0; i < a->n; i++) {
+        if (a->term[i].x == x || expr_equal(a->term[i].x, x)) {
+            a->term[i].factor += factor;
+            if (a->term[i].factor == 0) {
+                a->term[i] = a->term[--a->n];
+            }
+            return true;
+        }
+    }
+    if (factor == 0) {
+        return true;
+    }
+    if (a->n == AFFINE_TERMS) {
+        return false;
+    }
+    a->term[a->n].x = x;
+    a->term[a->n++].factor = factor;
+    return true;
+}
+
+/* Is arithmetic of this type that of mathematical integers?  (Where it is not, it is a fault that the
+ * witnesses report: signed overflow.)  Unsigned and narrow types wrap. */
+static bool is_mathematical(int64_t type) {
+    return type == TYPE_INDEX || type == TG_I32 || type == TG_I64;
+}
+
+static bool keeps_value(const node *cast) {
+    const node *x = cast->arg[0];
+    return type_is_integer(cast->type) && type_is_integer(x->type) && x->type != TG_U64 &&
+           type_min(cast->type) <= x->lo && x->hi <= type_max(cast->type);
+}
+
+static bool gather(affine *a, const node *x, int64_t factor);
+
+static bool gather_product(affine *a, const node *x, int64_t factor) {
+    const node *l = meaning(x->arg[0]), *r = meaning(x->arg[1]);
+    int64_t product;
+    if (l->kind == E_CONST) {
+        return multiply(factor, l->ival, &product) && gather(a, r, product);
+    }
+    if (r->kind == E_CONST) {
+        return multiply(factor, r->ival, &product) && gather(a, l, product);
+    }
+    return add_term(a, x, factor);
+}
+
+static bool gather_op(affine *a, const node *x, int64_t factor) {
+    if (x->op == TG_ADD || x->op == TG_SUB) {
+        return gather(a, x->arg[0], factor) && gather(a, x->arg[1], x->op == TG_ADD ? factor : -factor);
+    }
+    if (x->op == TG_NEG) {
+        return gather(a, x->arg[0], -factor);
+    }
+    if (x->op == TG_MUL) {
+        return gather_product(a, x, factor);
+    }
+    int64_t shifted;
+    if (x->op == TG_SHL && x->arg[1]->kind == E_CONST && x->arg[1]->ival >= 0 && x->arg[1]->ival < 32) {
+        return multiply(factor, (int64_t)1 << x->arg[1]->ival, &shifted) && gather(a, x->arg[0], shifted);
+    }
+    return add_term(a, x, factor);
+}
+
+static bool gather(affine *a, const node *x, int64_t factor) {
+    x = meaning(x);
+    int64_t product;
+    if (x->kind == E_CONST) {
+        if (!multiply(factor, x->ival, &product)) {
+            return false;
+        }
+        a->constant += product;
+        return in_limit(a->constant);
+    }
+    if (x->kind == E_CAST && keeps_value(x)) {
+        return gather(a, x->arg[0], factor);
+    }
+    if (x->kind == E_OP && is_mathematical(x->type)) {
+        return gather_op(a, x, factor);
+    }
+    return add_term(a, x, factor);
+}
+
+bool affine_of(const node *x, affine *out) {
+    out->constant = 0;
+    out->n = 0;
+    return type_is_integer(x->type) && gather(out, x, 1);
+}
+
+bool affine_subtract(affine *a, const affine *b) {
+    a->constant -= b->constant;
+    for (int i = 0; i < b->n; i++) {
+        if (!add_term(a, b->term[i].x, -b->term[i].factor)) {
+            return false;
+        }
+    }
+    return in_limit(a->constant);
+}
+
+bool affine_step(const node *x, const var *v, int64_t *step) {
+    affine a;
+    if (!affine_of(x, &a)) {
+        return false;
+    }
+    *step = 0;
+    for (int i = 0; i < a.n; i++) {
+        if (a.term[i].x->kind == E_VAR && a.term[i].x->var == v) {
+            *step += a.term[i].factor;
+        } else if (facts_depends(a.term[i].x, v)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
+    *lo = *hi = a->constant;
+    for (int i = 0; i < a->n; i++) {
+        int64_t p, q;
+        const node *x = a->term[i].x;
+        if (!multiply(a->term[i].factor, x->lo, &p) || !multiply(a->term[i].factor, x->hi, &q)) {
+            return false;
+        }
+        *lo += p < q ? p : q;
+        *hi += p < q ? q : p;
+        if (!in_limit(*lo) || !in_limit(*hi)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- enumeration -----------------------------------------------------------------------------------------
+ */
+
+enum { POINT_VARS = 6, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 14 };
+
+/* One value for each variable of an expression. */
+typedef struct point {
+    int n;
+    const var *v[POINT_VARS];
+    int64_t lo[POINT_VARS], hi[POINT_VARS], now[POINT_VARS];
+} point;
+
+static int find(const point *p, const var *v) {
+    for (int i = 0; i < p->n; i++) {
+        if (p->v[i] == v) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Adds the variables of x, names opened; false where one has too many values or is no small integer axis. */
+static bool collect(point *p, const node *x) {
+    x = meaning(x);
+    if (x->kind == E_LOAD || x->kind == E_BITCAST || x->kind == E_POISON) {
+        return false;
+    }
+    if (x->kind == E_VAR) {
+        const var *v = x->var;
+        if (find(p, v) >= 0) {
+            return true;
+        }
+        if (p->n == POINT_VARS || v->kind == VAR_LET || !type_is_integer(v->type) || v->lo < -LIMIT ||
+            v->hi > LIMIT || v->hi - v->lo >= AXIS_LIMIT) {
+            return false;
+        }
+        p->v[p->n] = v;
+        p->lo[p->n] = p->now[p->n] = v->lo;
+        p->hi[p->n++] = v->hi;
+        return true;
+    }
+    for (int i = 0; i < x->n; i++) {
+        if (!collect(p, x->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int64_t points(const point *p) {
+    int64_t n = 1;
+    for (int i = 0; i < p->n && n <= POINT_LIMIT; i++) {
+        n *= p->hi[i] - p->lo[i] + 1;
+    }
+    return n;
+}
+
+static bool can_enumerate(point *p, const node *x) {
+    return collect(p, x) && points(p) <= POINT_LIMIT;
+}
+
+/* The next point; false after the last (then back at the first). */
+static bool advance(point *p) {
+    for (int i = 0; i < p->n; i++) {
+        if (++p->now[i] <= p->hi[i]) {
+            return true;
+        }
+        p->now[i] = p->lo[i];
+    }
+    return false;
+}
+
+static bool evaluate(const node *x, const point *p, value *out);
+
+static bool evaluate_op(const node *x, const point *p, value *out) {
+    value a, b = {0, 0};
+    value_fault fault = FAULT_NONE;
+    if (!evaluate(x->arg[0], p, &a)) {
+        return false;
+    }
+    if ((x->op == TG_BOTH || x->op == TG_EITHER) && (value_as_int(a) != 0) == (x->op == TG_EITHER)) {
+        *out = a;
+        return true;
+    }
+    if (x->n > 1 && !evaluate(x->arg[1], p, &b)) {
+        return false;
+    }
+    *out = x->n > 1 ? value_binary(x->op, a, b, &fault) : value_unary(x->op, a, &fault);
+    return fault == FAULT_NONE;
+}
+
+static bool evaluate(const node *x, const point *p, value *out) {
+    x = meaning(x);
+    value_fault fault = FAULT_NONE;
+    value a;
+    int at;
+    switch (x->kind) {
+    case E_CONST:
+        *out = expr_value(x);
+        return true;
+    case E_VAR:
+        at = find(p, x->var);
+        if (at >= 0) {
+            *out = value_int(x->type, p->now[at]);
+        }
+        return at >= 0;
+    case E_OP:
+        return evaluate_op(x, p, out);
+    case E_CHOOSE:
+        return evaluate(x->arg[0], p, &a) && evaluate(x->arg[value_as_int(a) ? 1 : 2], p, out);
+    case E_CAST:
+        if (!evaluate(x->arg[0], p, &a)) {
+            return false;
+        }
+        *out = value_cast(a, x->type, &fault);
+        return fault == FAULT_NONE;
+    case E_POISON:
+    case E_LOAD:
+    case E_BITCAST:
+    case E_BUFFER:
+    case E_REF:
+    case E_REGION:
+        return false;
+    }
+    return false;
+}
+
+/* Whether ok(value) holds at every point (YES), at none (NO), or at some (UNKNOWN). */
+static fact enumerate(const node *x, bool (*ok)(int64_t x, const int64_t *bound), const int64_t *bound) {
+    point p = {.n = 0};
+    if (!can_enumerate(&p, x)) {
+        return FACT_UNKNOWN;
+    }
+    bool any = false, all = true;
+    do {
+        value v;
+        if (!evaluate(x, &p, &v)) {
+            return FACT_UNKNOWN;
+        }
+        if (ok(value_as_int(v), bound)) {
+            any = true;
+        } else {
+            all = false;
+        }
+        if (any && !all) {
+            return FACT_UNKNOWN;
+        }
+    } while (advance(&p));
+    return all ? FACT_YES : FACT_NO;
+}
+
+/* ---- inside ----------------------------------------------------------------------------------------------
+ */
+
+static bool within(int64_t x, const int64_t *bound) {
+    return bound[0] <= x && x <= bound[1];
+}
+
+fact facts_inside(const node *x, int64_t lo, int64_t hi) {
+    affine a;
+    int64_t least, most;
+    if (lo <= x->lo && x->hi <= hi) {
+        return FACT_YES;
+    }
+    if (affine_of(x, &a) && affine_range(&a, &least, &most)) {
+        if (lo <= least && most <= hi) {
+            return FACT_YES;
+        }
+        if (most < lo || least > hi) {
+            return FACT_NO;
+        }
+    }
+    const int64_t bound[2] = {lo, hi};
+    return enumerate(x, within, bound);
+}
+
+/* ---- aligned ---------------------------------------------------------------------------------------------
+ */
+
+/* Without the terms that are multiples of n anyway. */
+static void drop_multiples(affine *a, int64_t n) {
+    for (int i = a->n - 1; i >= 0; i--) {
+        const int64_t factor = modulo(a->term[i].factor, n);
+        const int64_t divisor = expr_divisor(a->term[i].x);
+        if (factor == 0 || divisor == 0 || modulo(factor * modulo(divisor, n), n) == 0) {
+            a->term[i] = a->term[--a->n];
+        }
+    }
+}
+
+/* The residues of what is left, at every point.  A variable that stands alone needs n values only. */
+static fact enumerate_residues(const affine *a, int64_t n) {
+    point p = {.n = 0};
+    for (int i = 0; i < a->n; i++) {
+        if (a->term[i].x->kind != E_VAR && !collect(&p, a->term[i].x)) {
+            return FACT_UNKNOWN;
+        }
+    }
+    for (int i = 0; i < a->n; i++) {
+        const node *x = a->term[i].x;
+        if (x->kind == E_VAR && find(&p, x->var) < 0) {
+            if (p.n == POINT_VARS || x->var->kind == VAR_LET || !in_limit(x->var->lo)) {
+                return FACT_UNKNOWN;
+            }
+            p.v[p.n] = x->var;
+            p.lo[p.n] = p.now[p.n] = x->var->lo;
+            p.hi[p.n] = x->var->hi - x->var->lo >= n ? x->var->lo + n - 1 : x->var->hi;
+            p.n++;
+        }
+    }
+    if (points(&p) > POINT_LIMIT) {
+        return FACT_UNKNOWN;
+    }
+    do {
+        int64_t sum = modulo(a->constant, n);
+        for (int i = 0; i < a->n; i++) {
+            value v;
+            if (!evaluate(a->term[i].x, &p, &v)) {
+                return FACT_UNKNOWN;
+            }
+            sum += modulo(modulo(a->term[i].factor, n) * modulo(value_as_int(v), n), n);
+        }
+        if (sum % n != 0) {
+            return FACT_NO;
+        }
+    } while (advance(&p));
+    return FACT_YES;
+}
+
+fact affine_aligned(const affine *a, int64_t n) {
+    affine rest = *a;
+    drop_multiples(&rest, n);
+    if (rest.n == 0) {
+        return modulo(rest.constant, n) == 0 ? FACT_YES : FACT_NO;
+    }
+    return enumerate_residues(&rest, n);
+}
+
+fact facts_aligned(const node *x, int64_t n) {
+    const int64_t divisor = n > 1 ? expr_divisor(x) : 0;
+    affine a;
+    if (divisor == 0 || divisor % n == 0) {
+        return FACT_YES;
+    }
+    return affine_of(x, &a) ? affine_aligned(&a, n) : FACT_UNKNOWN;
+}
+
+/* ---- truth -----------------------------------------------------------------------------------------------
+ */
+
+static bool holds(int64_t x, const int64_t *bound) {
+    (void)bound;
+    return x != 0;
+}
+
+static fact opposite(fact f) {
+    return f == FACT_YES ? FACT_NO : f == FACT_NO ? FACT_YES : FACT_UNKNOWN;
+}
+
+/* The comparison of a difference in lo..hi with 0. */
+static fact compare(tg_op op, int64_t lo, int64_t hi) {
+    if (op == TG_LT || op == TG_GE) {
+        const fact less = hi < 0 ? FACT_YES : lo >= 0 ? FACT_NO : FACT_UNKNOWN;
+        return op == TG_LT ? less : opposite(less);
+    }
+    if (op == TG_LE || op == TG_GT) {
+        const fact at_most = hi <= 0 ? FACT_YES : lo > 0 ? FACT_NO : FACT_UNKNOWN;
+        return op == TG_LE ? at_most : opposite(at_most);
+    }
+    const fact equal = lo == 0 && hi == 0 ? FACT_YES : lo > 0 || hi < 0 ? FACT_NO : FACT_UNKNOWN;
+    return op == TG_EQ ? equal : opposite(equal);
+}
+
+static bool is_comparison(tg_op op) {
+    return op >= TG_EQ && op <= TG_GE;
+}
+
+static fact truth_by_ranges(const node *x) {
+    affine l, r;
+    int64_t lo, hi;
+    if (!type_is_integer(x->arg[0]->type) || !affine_of(x->arg[0], &l) || !affine_of(x->arg[1], &r) ||
+        !affine_subtract(&l, &r) || !affine_range(&l, &lo, &hi)) {
+        return FACT_UNKNOWN;
+    }
+    return compare(x->op, lo, hi);
+}
+
+static fact truth_of_pair(tg_op op, fact a, fact b) {
+    const fact decisive = op == TG_BOTH ? FACT_NO : FACT_YES;
+    if (a == decisive || b == decisive) {
+        return decisive;
+    }
+    return a == FACT_UNKNOWN || b == FACT_UNKNOWN ? FACT_UNKNOWN : opposite(decisive);
+}
+
+fact facts_truth(const node *condition) {
+    const node *x = meaning(condition);
+    fact found = FACT_UNKNOWN;
+    if (x->kind == E_CONST) {
+        return x->ival != 0 ? FACT_YES : FACT_NO;
+    }
+    if (x->kind == E_OP && x->op == TG_NEGATE) {
+        return opposite(facts_truth(x->arg[0]));
+    }
+    if (x->kind == E_OP && (x->op == TG_BOTH || x->op == TG_EITHER)) {
+        found = truth_of_pair(x->op, facts_truth(x->arg[0]), facts_truth(x->arg[1]));
+    } else if (x->kind == E_OP && is_comparison(x->op)) {
+        found = truth_by_ranges(x);
+    }
+    return found != FACT_UNKNOWN ? found : enumerate(x, holds, NULL);
+}
+
+/* ---- uniform ---------------------------------------------------------------------------------------------
+ */
+
+uniformity *uniformity_new(arena *a, int nvars, int nbuffers) {
+    uniformity *u = ARENA_NEW(a, uniformity);
+    u->memory = a;
+    u->nvars = nvars;
+    u->nbuffers = nbuffers;
+    u->let = ARENA_ARRAY(a, unsigned char, nvars + 1);
+    u->dirty = ARENA_ARRAY(a, unsigned char, nbuffers + 1);
+    return u;
+}
+
+void uniformity_let(uniformity *u, const var *v, fact is_uniform) {
+    if (v->id < u->nvars) {
+        u->let[v->id] = (unsigned char)(is_uniform + 1);
+    }
+}
+
+void uniformity_write(uniformity *u, buffer *b) {
+    const buffer *root = buffer_root(b);
+    if (root->id < u->nbuffers) {
+        u->dirty[root->id] = 1;
+    }
+    for (int i = 0; i < root->naliases; i++) {
+        u->dirty[root->alias_of[i]->id] = 1;
+    }
+}
+
+void uniformity_barrier(uniformity *u) {
+    memset(u->dirty, 0, (size_t)u->nbuffers);
+}
+
+static fact weaker(fact a, fact b) {
+    return a == FACT_YES ? b : b == FACT_YES ? a : FACT_UNKNOWN;
+}
+
+static fact uniform_load(const uniformity *u, const node *x) {
+    const node *ref = x->arg[0];
+    const buffer *root = buffer_root(ref->buffer);
+    if (root->space == TG_LOCAL || root->space == TG_FRAGMENT || root->space == TG_REDUCER) {
+        return FACT_UNKNOWN;
+    }
+    for (int i = 0; i < ref->n; i++) {
+        if (facts_uniform(u, ref->arg[i]) != FACT_YES) {
+            return FACT_UNKNOWN;
+        }
+    }
+    return root->id < u->nbuffers && u->dirty[root->id] ? FACT_UNKNOWN : FACT_YES;
+}
+
+/* Of thread axes alone: compared at all threads. */
+static fact uniform_by_enumeration(const node *x) {
+    point p = {.n = 0};
+    value first, v;
+    if (!can_enumerate(&p, x) || !evaluate(x, &p, &first)) {
+        return FACT_UNKNOWN;
+    }
+    for (int i = 0; i < p.n; i++) {
+        if (p.v[i]->kind != VAR_THREAD) {
+            return FACT_UNKNOWN;
+        }
+    }
+    while (advance(&p)) {
+        if (!evaluate(x, &p, &v)) {
+            return FACT_UNKNOWN;
+        }
+        if (v.bits != first.bits) {
+            return FACT_NO;
+        }
+    }
+    return FACT_YES;
+}
+
+static fact uniform_var(const uniformity *u, const var *v) {
+    if (v->kind == VAR_THREAD || v->kind == VAR_PARALLEL) {
+        return v->lo == v->hi ? FACT_YES : FACT_NO;
+    }
+    if (v->kind != VAR_LET) {
+        return FACT_YES;
+    }
+    if (v->id < u->nvars && u->let[v->id]) {
+        return (fact)(u->let[v->id] - 1);
+    }
+    return v->value && !facts_reads_memory(v->value) ? facts_uniform(u, v->value) : FACT_UNKNOWN;
+}
+
+fact facts_uniform(const uniformity *u, const node *x) {
+    if (x->kind == E_VAR) {
+        return uniform_var(u, x->var);
+    }
+    if (x->kind == E_LOAD) {
+        return uniform_load(u, x);
+    }
+    fact all = FACT_YES;
+    for (int i = 0; i < x->n; i++) {
+        all = weaker(all, facts_uniform(u, x->arg[i]));
+    }
+    return all == FACT_YES ? all : uniform_by_enumeration(x);
+}
+
+/* ---- disjoint --------------------------------------------------------------------------------------------
+ */
+
+enum { SPAN_LIMIT = 1 << 16 };
+
+typedef struct touched {
+    int64_t lo, hi;
+    int32_t *owner; /* by offset: linear thread plus one; 0 nobody; -1 several */
+} touched;
+
+static bool is_block_constant(const node *x) {
+    return x->kind == E_VAR &&
+           (x->var->kind == VAR_GRID || x->var->kind == VAR_SCALAR || x->var->kind == VAR_EXTENT);
+}
+
+/* The affine offset without its block constants, which go to `common`. */
+static bool split(arena *memory, const node *ref, affine *own, affine *common) {
+    affine all;
+    if (!affine_of(expr_offset(memory, ref), &all)) {
+        return false;
+    }
+    *own = (affine){.constant = all.constant};
+    *common = (affine){.constant = 0};
+    for (int i = 0; i < all.n; i++) {
+        affine *to = is_block_constant(all.term[i].x) ? common : own;
+        to->term[to->n++] = all.term[i];
+    }
+    return true;
+}
+
+static bool evaluate_affine(const affine *a, const point *p, int64_t *sum) {
+    *sum = a->constant;
+    for (int i = 0; i < a->n; i++) {
+        value v;
+        if (!evaluate(a->term[i].x, p, &v)) {
+            return false;
+        }
+        *sum += a->term[i].factor * value_as_int(v);
+    }
+    return true;
+}
+
+/* All threads and all small loops of one access; thread axes that the offset does not name count too. */
+static bool axes_of(point *p, const affine *a, var *const thread_var[3]) {
+    p->n = 0;
+    for (int i = 0; i < 3; i++) {
+        if (thread_var[i]) {
+            p->v[p->n] = thread_var[i];
+            p->lo[p->n] = p->now[p->n] = 0;
+            p->hi[p->n++] = thread_var[i]->hi;
+        }
+    }
+    for (int i = 0; i < a->n; i++) {
+        if (!collect(p, a->term[i].x)) {
+            return false;
+        }
+    }
+    return points(p) <= POINT_LIMIT;
+}
+
+static int32_t linear_thread(const point *p, var *const thread_var[3]) {
+    int64_t linear = 0, stride = 1;
+    for (int i = 0; i < 3; i++) {
+        if (thread_var[i]) {
+            linear += stride * p->now[find(p, thread_var[i])];
+            stride *= thread_var[i]->hi + 1;
+        }
+    }
+    return (int32_t)linear + 1;
+}
+
+/* Enters the elements of one access; false on a conflict with those entered before, or where it cannot tell.
+ */
+static bool enter(touched *t, const affine *a, int lanes, var *const thread_var[3], bool check) {
+    point p;
+    if (!axes_of(&p, a, thread_var)) {
+        return false;
+    }
+    do {
+        int64_t at;
+        if (!evaluate_affine(a, &p, &at) || at < t->lo || at + lanes - 1 > t->hi) {
+            return false;
+        }
+        const int32_t me = linear_thread(&p, thread_var);
+        for (int lane = 0; lane < lanes; lane++) {
+            int32_t *owner = &t->owner[at + lane - t->lo];
+            if (check && *owner != 0 && *owner != me) {
+                return false;
+            }
+            if (!check) {
+                *owner = *owner == 0 || *owner == me ? me : -1;
+            }
+        }
+    } while (advance(&p));
+    return true;
+}
+
+fact facts_disjoint(arena *memory, var *const thread_var[3], const node *a, const node *b) {
+    affine of_a, of_b, common_a, common_b;
+    int64_t lo_a, hi_a, lo_b, hi_b;
+    if (a->buffer != b->buffer || !split(memory, a, &of_a, &common_a) ||
+        !split(memory, b, &of_b, &common_b) || !affine_subtract(&common_a, &common_b) || common_a.n != 0) {
+        return FACT_UNKNOWN;
+    }
+    if (!affine_range(&of_a, &lo_a, &hi_a) || !affine_range(&of_b, &lo_b, &hi_b)) {
+        return FACT_UNKNOWN;
+    }
+    hi_a += a->lanes - 1;
+    hi_b += b->lanes - 1;
+    if (hi_a < lo_b || hi_b < lo_a) {
+        return FACT_YES;
+    }
+    touched t = {lo_a < lo_b ? lo_a : lo_b, hi_a > hi_b ? hi_a : hi_b, NULL};
+    if (t.hi - t.lo >= SPAN_LIMIT) {
+        return FACT_UNKNOWN;
+    }
+    t.owner = ARENA_ARRAY(memory, int32_t, t.hi - t.lo + 1);
+    const bool apart =
+        enter(&t, &of_a, a->lanes, thread_var, false) && enter(&t, &of_b, b->lanes, thread_var, true);
+    return apart ? FACT_YES : FACT_UNKNOWN;
+}

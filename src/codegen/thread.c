@@ -1,0 +1,285 @@
+/* thread.c -- walking and growing thread IR. */
+#include "codegen/thread.h"
+
+#include <string.h>
+
+#include "codegen/passes.h"
+
+int64_t thread_count(const thread_kernel *t) {
+    return t->threads[0] * t->threads[1] * t->threads[2];
+}
+
+void thread_walk(thread_block *b, void (*fn)(thread_stmt *s, void *user), void *user) {
+    for (thread_stmt *s = b->first; s; s = s->next) {
+        fn(s, user);
+        thread_walk(&s->body, fn, user);
+        thread_walk(&s->otherwise, fn, user);
+    }
+}
+
+thread_stmt *thread_append(arena *a, thread_block *b, thread_kind kind, tg_loc at) {
+    thread_stmt *s = ARENA_NEW(a, thread_stmt);
+    s->kind = kind;
+    s->at = at;
+    if (b->last) {
+        b->last->next = s;
+    } else {
+        b->first = s;
+    }
+    b->last = s;
+    return s;
+}
+
+typedef struct visit {
+    void (*fn)(node *ref, bool is_write, void *user);
+    void *user;
+} visit;
+
+static void visit_reads(node *x, const visit *v) {
+    if (!x) {
+        return;
+    }
+    if (x->kind == E_REF) {
+        v->fn(x, false, v->user);
+    }
+    for (int i = 0; i < x->n; i++) {
+        visit_reads(x->arg[i], v);
+    }
+}
+
+void thread_accesses(thread_stmt *s, void (*fn)(node *ref, bool is_write, void *user), void *user) {
+    const visit v = {fn, user};
+    visit_reads(s->value, &v);
+    visit_reads(s->extent, &v);
+    for (int i = 0; i < s->nvalues; i++) {
+        visit_reads(s->values[i], &v);
+    }
+    if (s->dst) {
+        for (int i = 0; i < s->dst->n; i++) {
+            visit_reads(s->dst->arg[i], &v);
+        }
+        if (s->accumulates) {
+            fn(s->dst, false, user);
+        }
+        fn(s->dst, true, user);
+    }
+}
+
+/* ---- rebuilding expressions ------------------------------------------------------------------------------
+ */
+
+static node *rebuild(arena *a, node *x, node **arg) {
+    switch (x->kind) {
+    case E_LOAD:
+        return expr_load(a, x->at, arg[0]);
+    case E_OP:
+        return x->n == 1 ? expr_unary(a, x->at, x->op, arg[0]) : expr_binary(a, x->at, x->op, arg[0], arg[1]);
+    case E_CHOOSE:
+        return expr_choose(a, x->at, arg[0], arg[1], arg[2]);
+    case E_CAST:
+        return expr_cast(a, x->at, x->type, arg[0]);
+    case E_BITCAST:
+        return expr_bitcast(a, x->at, x->type, arg[0]);
+    case E_REF:
+        return expr_ref(a, x->at, x->buffer, x->n, arg, x->lanes);
+    case E_POISON:
+    case E_CONST:
+    case E_VAR:
+    case E_BUFFER:
+    case E_REGION:
+        break;
+    }
+    return x;
+}
+
+node *thread_map(arena *a, node *x, node *(*fn)(node *x, void *user), void *user) {
+    node *new = fn(x, user);
+    if (new) {
+        return new;
+    }
+    node *arg[TG_MAX_RANK];
+    bool changed = false;
+    for (int i = 0; i < x->n && i < TG_MAX_RANK; i++) {
+        arg[i] = thread_map(a, x->arg[i], fn, user);
+        changed |= arg[i] != x->arg[i];
+    }
+    return changed ? rebuild(a, x, arg) : x;
+}
+
+/* ---- looking at and changing statements ------------------------------------------------------------------
+ */
+
+typedef struct touch {
+    const buffer *b;
+    bool found;
+} touch;
+
+static void touch_ref(node *ref, bool is_write, void *user) {
+    touch *t = user;
+    (void)is_write;
+    t->found |= buffer_root(ref->buffer) == t->b;
+}
+
+static bool block_touches(thread_block *b, const buffer *wanted) {
+    for (thread_stmt *s = b->first; s; s = s->next) {
+        if (thread_touches(s, wanted)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool thread_touches(thread_stmt *s, const buffer *b) {
+    touch t = {b, false};
+    thread_accesses(s, touch_ref, &t);
+    return t.found || block_touches(&s->body, b) || block_touches(&s->otherwise, b);
+}
+
+static void replace_values(arena *a, thread_stmt *s, const var *v, node *x) {
+    node **old = s->values; /* may be the tile IR's */
+    s->values = ARENA_ARRAY(a, node *, s->nvalues);
+    for (int i = 0; i < s->nvalues; i++) {
+        s->values[i] = expr_replace(a, old[i], v, x);
+    }
+}
+
+void thread_replace(thread_kernel *t, thread_block *b, const var *v, node *x) {
+    for (thread_stmt *s = b->first; s; s = s->next) {
+        s->value = s->value ? expr_replace(t->memory, s->value, v, x) : NULL;
+        s->dst = s->dst ? expr_replace(t->memory, s->dst, v, x) : NULL;
+        s->extent = s->extent ? expr_replace(t->memory, s->extent, v, x) : NULL;
+        if (s->nvalues > 0) {
+            replace_values(t->memory, s, v, x);
+        }
+        if (s->kind == THREAD_LET && s->result[0]->value) {
+            s->result[0]->value = s->value;
+        }
+        thread_replace(t, &s->body, v, x);
+        thread_replace(t, &s->otherwise, v, x);
+    }
+}
+
+void thread_note(const thread_kernel *t, uniformity *u, thread_stmt *s) {
+    switch (s->kind) {
+    case THREAD_LET:
+    case THREAD_REDUCE_LANES:
+        uniformity_let(u, s->result[0],
+                       s->count > 0 && s->count == thread_count(t) ? FACT_YES
+                       : s->kind == THREAD_LET                     ? facts_uniform(u, s->value)
+                                                                   : FACT_UNKNOWN);
+        break;
+    case THREAD_STORE:
+    case THREAD_ATOMIC:
+        uniformity_write(u, s->dst->buffer);
+        break;
+    case THREAD_BARRIER:
+        uniformity_barrier(u);
+        break;
+    case THREAD_DECL:
+    case THREAD_FOR:
+    case THREAD_IF:
+    case THREAD_SHUFFLE_XOR:
+    case THREAD_PRINT:
+    case THREAD_CHECK:
+        break;
+    }
+}
+
+/* ---- making ----------------------------------------------------------------------------------------------
+ */
+
+static buffer **room_for_buffer(thread_kernel *t) {
+    buffer **more = ARENA_ARRAY(t->memory, buffer *, t->nbuffers + 1);
+    if (t->nbuffers > 0) {
+        memcpy(more, t->buffers, sizeof *more * (size_t)t->nbuffers);
+    }
+    return more;
+}
+
+buffer *thread_buffer(thread_kernel *t, tg_space space, const char *name, int64_t type, tg_loc at) {
+    buffer *b = ARENA_NEW(t->memory, buffer);
+    b->name = arena_copy(t->memory, name);
+    b->space = space;
+    b->type = type;
+    b->arg = -1;
+    b->id = t->nbuffers;
+    b->at = at;
+    t->buffers = room_for_buffer(t);
+    t->buffers[t->nbuffers++] = b;
+    return b;
+}
+
+var *thread_variable(thread_kernel *t, var_kind kind, const char *name, int64_t type, tg_loc at) {
+    var *v = ARENA_NEW(t->memory, var);
+    v->kind = kind;
+    v->name = arena_copy(t->memory, name);
+    v->type = type;
+    if (type_is_integer(type)) {
+        v->lo = type_min(type);
+        v->hi = type_max(type);
+    }
+    v->id = t->nvars++;
+    v->at = at;
+    return v;
+}
+
+static void set_result(thread_kernel *t, thread_stmt *s, var *v) {
+    s->result = ARENA_NEW(t->memory, var *);
+    s->result[0] = v;
+    s->nresults = 1;
+}
+
+var *thread_let(thread_kernel *t, thread_block *b, const char *name, node *x) {
+    thread_stmt *s = thread_append(t->memory, b, THREAD_LET, x->at);
+    var *v = thread_variable(t, VAR_LET, name, x->type, x->at);
+    v->value = x;
+    v->lo = x->lo;
+    v->hi = x->hi;
+    s->value = x;
+    set_result(t, s, v);
+    return v;
+}
+
+thread_stmt *thread_for(thread_kernel *t, thread_block *b, const char *name, node *extent) {
+    thread_stmt *s = thread_append(t->memory, b, THREAD_FOR, extent->at);
+    var *v = thread_variable(t, VAR_LOOP, name, TYPE_INDEX, extent->at);
+    v->lo = 0;
+    v->hi = extent->hi > 0 ? extent->hi - 1 : 0;
+    s->extent = extent;
+    set_result(t, s, v);
+    return s;
+}
+
+thread_stmt *thread_if(thread_kernel *t, thread_block *b, node *condition) {
+    thread_stmt *s = thread_append(t->memory, b, THREAD_IF, condition->at);
+    s->value = condition;
+    return s;
+}
+
+thread_stmt *thread_store(thread_kernel *t, thread_block *b, node *dst, node *x) {
+    thread_stmt *s = thread_append(t->memory, b, THREAD_STORE, dst->at);
+    s->dst = dst;
+    s->value = x;
+    return s;
+}
+
+node *thread_axis(thread_kernel *t, tg_loc at, int axis) {
+    static const char *const name[] = {"tid_x", "tid_y", "tid_z"};
+    if (t->threads[axis] == 1) {
+        return expr_int(t->memory, at, 0);
+    }
+    if (!t->thread_var[axis]) {
+        var *v = thread_variable(t, VAR_THREAD, name[axis], TYPE_INDEX, at);
+        v->lo = 0;
+        v->hi = t->threads[axis] - 1;
+        v->axis = axis;
+        t->thread_var[axis] = v;
+    }
+    return expr_var(t->memory, at, t->thread_var[axis]);
+}
+
+node *thread_linear(thread_kernel *t, tg_loc at) {
+    arena *a = t->memory;
+    node *plane = expr_add(a, thread_axis(t, at, 1), expr_mul(a, thread_axis(t, at, 2), t->threads[1]));
+    return expr_add(a, thread_axis(t, at, 0), expr_mul(a, plane, t->threads[0]));
+}

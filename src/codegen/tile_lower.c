@@ -1,0 +1,370 @@
+/* tile_lower.c -- tile IR to thread IR: the only file that knows both.
+ *
+ * Reads the kernel as recorded and checked; leaves what one thread does.  A statement of the thread view
+ * becomes one or a few statements of the thread IR; a collective one becomes this thread's share of it.
+ * Buffers and expressions are taken over as they are; loops marked vectorized are done by thread_vectorize,
+ * barriers of collective operations by thread_sync. */
+#include "codegen/passes.h"
+#include "codegen/plan.h"
+
+typedef struct lowering {
+    tg_kernel *k;
+    thread_kernel *t;
+    arena *a;
+    diag *errors;
+} lowering;
+
+static void not_available(lowering *l, tg_loc at, const char *word) {
+    diag_error(l->errors, at, "%s: not available yet in this version", word);
+}
+
+/* ---- the launch ------------------------------------------------------------------------------------------
+ */
+
+static const char axis_letter[] = "xyz";
+
+static void lower_settings(lowering *l) {
+    static const char *const source[] = {
+        [PARAM_PROBLEM] = "", [PARAM_GIVEN] = "given", [PARAM_TUNED] = "tuned", [PARAM_DEFAULT] = "default"};
+    l->t->settings = ARENA_ARRAY(l->a, thread_setting, l->k->nparams + 1);
+    for (int i = 0; i < l->k->nparams; i++) {
+        const tile_param *p = &l->k->params[i];
+        l->t->settings[l->t->nsettings++] = (thread_setting){p->name, p->value, source[p->source]};
+    }
+}
+
+static void lower_params(lowering *l) {
+    l->t->params = ARENA_ARRAY(l->a, thread_param, l->k->nargs + 1); /* one more for the checks */
+    for (int i = 0; i < l->k->nargs; i++) {
+        const tile_arg *from = &l->k->args[i];
+        thread_param *p = &l->t->params[l->t->nparams++];
+        p->buffer = from->tensor;
+        p->var = from->scalar;
+        p->kind = from->tensor                       ? PARAM_TENSOR
+                  : from->scalar->kind == VAR_EXTENT ? PARAM_EXTENT
+                                                     : PARAM_SCALAR;
+    }
+}
+
+static void check_grid(lowering *l, int i) {
+    const node *blocks = l->t->grid[i];
+    const int64_t most = l->t->target->max_grid_dim[i];
+    plan_expr ignored;
+    if (blocks->kind == E_CONST && blocks->ival < 1) {
+        diag_error(l->errors, l->k->grid_at, "grid: axis %c has %lld blocks, so nothing would run",
+                   axis_letter[i], (long long)blocks->ival);
+    } else if (blocks->kind == E_CONST && blocks->ival > most) {
+        diag_error(l->errors, l->k->grid_at, "grid: axis %c has %lld blocks, %s allows %lld", axis_letter[i],
+                   (long long)blocks->ival, l->t->target->name, (long long)most);
+    } else if (!plan_expr_make(l->t, blocks, &ignored)) {
+        diag_error(l->errors, l->k->grid_at,
+                   "grid: axis %c must be short integer arithmetic on extents and integer scalars, not '%s'",
+                   axis_letter[i], expr_text(l->a, blocks));
+    }
+}
+
+static void check_threads(lowering *l) {
+    const target *g = l->t->target;
+    for (int i = 0; i < 3; i++) {
+        if (l->t->threads[i] > g->max_block_dim[i]) {
+            diag_error(l->errors, l->k->threads_at, "threads: axis %c has %lld threads, %s allows %lld",
+                       axis_letter[i], (long long)l->t->threads[i], g->name, (long long)g->max_block_dim[i]);
+        }
+    }
+    if (thread_count(l->t) > g->max_threads) {
+        diag_error(l->errors, l->k->threads_at, "threads: %lld in a block, %s allows %d",
+                   (long long)thread_count(l->t), g->name, g->max_threads);
+    }
+}
+
+static void lower_launch(lowering *l) {
+    for (int i = 0; i < 3; i++) {
+        const bool given = i < l->k->ngrid;
+        l->t->grid[i] = given ? l->k->grid[i] : expr_int(l->a, l->k->grid_at, 1);
+        l->t->grid_var[i] = given ? l->k->grid_var[i] : NULL;
+        l->t->threads[i] = i < l->k->nthreads ? l->k->threads[i] : 1;
+        l->t->thread_var[i] = i < l->k->nthreads ? l->k->thread_var[i] : NULL;
+    }
+    l->t->min_blocks = l->k->min_blocks;
+    for (int i = 0; i < l->k->ngrid; i++) {
+        check_grid(l, i);
+    }
+    check_threads(l);
+}
+
+static void lower_buffers(lowering *l) {
+    l->t->nbuffers = l->k->nbuffers;
+    l->t->buffers = ARENA_ARRAY(l->a, buffer *, l->k->nbuffers + 1);
+    for (int i = 0; i < l->k->nbuffers; i++) {
+        l->t->buffers[i] = l->k->buffers[i];
+    }
+}
+
+/* ---- regions: the elements that one thread touches --------------------------------------------------------
+ */
+
+/* Loops over a region, unrolled so that registers stay registers: index[i] of each dimension into `index`,
+ * the innermost body as result. */
+static thread_block *loop_over(lowering *l, thread_block *b, const node *region, node **index) {
+    static const char *const name[] = {"i", "j", "k", "l", "m", "n"};
+    for (int i = 0; i < region->n; i++) {
+        index[i] = expr_int(l->a, region->at, 0);
+        if (region->dim[i] != 1) {
+            thread_stmt *loop = thread_for(l->t, b, name[i], expr_int(l->a, region->at, region->dim[i]));
+            loop->unroll = UNROLL_FULL;
+            index[i] = expr_var(l->a, region->at, loop->result[0]);
+            b = &loop->body;
+        }
+    }
+    return b;
+}
+
+/* The element of a region at an index inside it; a missing leading index is 0. */
+static node *element_of(lowering *l, const node *region, int n, node *const *index) {
+    node *place[TG_MAX_RANK];
+    for (int i = 0; i < region->n; i++) {
+        const int from = i + n - region->n; /* matched from the right */
+        place[i] = from < 0 ? region->arg[i] : expr_add(l->a, region->arg[i], index[from]);
+    }
+    return expr_ref(l->a, region->at, region->buffer, region->n, place, 1);
+}
+
+static tg_space space_of(const node *region) {
+    return buffer_root(region->buffer)->space;
+}
+
+static node *fill_value(lowering *l, const tile_stmt *s) {
+    return s->is_clear || !s->value ? expr_const(l->a, s->at, value_int(s->dst->buffer->type, 0)) : s->value;
+}
+
+static void fill_local(lowering *l, const tile_stmt *s, thread_block *b) {
+    node *index[TG_MAX_RANK];
+    b = loop_over(l, b, s->dst, index);
+    thread_store(l->t, b, element_of(l, s->dst, s->dst->n, index), fill_value(l, s))->at = s->at;
+}
+
+/* The elements of a region, numbered row by row, one after the other on neighbouring threads. */
+static void fill_shared(lowering *l, const tile_stmt *s, thread_block *b) {
+    node *index[TG_MAX_RANK];
+    const int64_t threads = thread_count(l->t);
+    int64_t elements = 1;
+    for (int i = 0; i < s->dst->n; i++) {
+        elements *= s->dst->dim[i];
+    }
+    thread_stmt *loop = thread_for(l->t, b, "i", expr_int(l->a, s->at, (elements + threads - 1) / threads));
+    node *turn = expr_mul(l->a, expr_var(l->a, s->at, loop->result[0]), threads);
+    node *rest = expr_add(l->a, turn, thread_linear(l->t, s->at));
+    b = &loop->body;
+    if (elements % threads != 0) {
+        b = &thread_if(l->t, b, expr_binary(l->a, s->at, TG_LT, rest, expr_int(l->a, s->at, elements)))->body;
+    }
+    for (int i = s->dst->n - 1; i >= 0; i--) {
+        node *length = expr_int(l->a, s->at, s->dst->dim[i]);
+        index[i] = i == 0 ? rest : expr_binary(l->a, s->at, TG_MOD, rest, length);
+        rest = expr_binary(l->a, s->at, TG_QUO, rest, length);
+    }
+    thread_stmt *store = thread_store(l->t, b, element_of(l, s->dst, s->dst->n, index), fill_value(l, s));
+    store->at = s->at;
+    store->participants = SCOPE_BLOCK;
+}
+
+static void lower_fill(lowering *l, const tile_stmt *s, thread_block *b) {
+    if (space_of(s->dst) == TG_LOCAL) {
+        fill_local(l, s, b);
+    } else if (space_of(s->dst) == TG_SHARED) {
+        fill_shared(l, s, b);
+    } else {
+        not_available(l, s->at, s->is_clear ? "clear" : "fill");
+    }
+}
+
+static void lower_copy(lowering *l, const tile_stmt *s, thread_block *b) {
+    if (space_of(s->src) != TG_LOCAL || space_of(s->dst) != TG_LOCAL) {
+        not_available(l, s->at, "copy");
+        return;
+    }
+    node *index[TG_MAX_RANK];
+    const node *longer = s->dst->n >= s->src->n ? s->dst : s->src;
+    b = loop_over(l, b, longer, index);
+    node *from = expr_load(l->a, s->at, element_of(l, s->src, longer->n, index));
+    thread_stmt *store = thread_store(l->t, b, element_of(l, s->dst, longer->n, index),
+                                      expr_cast(l->a, s->at, s->dst->buffer->type, from));
+    store->at = s->at;
+}
+
+/* ---- statements ------------------------------------------------------------------------------------------
+ */
+
+static void lower_block(lowering *l, const tile_block *from, thread_block *b);
+
+static void lower_alloc(lowering *l, const tile_stmt *s, thread_block *b) {
+    switch (s->buffer->space) {
+    case TG_LOCAL:
+        thread_append(l->a, b, THREAD_DECL, s->at)->buffer = s->buffer;
+        break;
+    case TG_FRAGMENT:
+        not_available(l, s->at, "fragment");
+        break;
+    case TG_REDUCER:
+        not_available(l, s->at, "reducer");
+        break;
+    case TG_SHARED: /* exists as long as the block */
+    case TG_GLOBAL:
+        break;
+    }
+}
+
+static thread_stmt *with_result(lowering *l, thread_stmt *s, var *v) {
+    s->result = ARENA_NEW(l->a, var *);
+    s->result[0] = v;
+    s->nresults = 1;
+    return s;
+}
+
+static void lower_let(lowering *l, const tile_stmt *s, thread_block *b) {
+    with_result(l, thread_append(l->a, b, THREAD_LET, s->at), s->var)->value = s->value;
+}
+
+static void lower_store(lowering *l, const tile_stmt *s, thread_block *b) {
+    thread_stmt *store = thread_store(l->t, b, s->dst, s->value);
+    store->at = s->at;
+    store->accumulates = s->kind == TILE_ACCUM;
+}
+
+static void lower_atomic(lowering *l, const tile_stmt *s, thread_block *b) {
+    static const char *const word[] = {
+        [TG_SUM] = "atomic_add", [TG_MAX] = "atomic_max", [TG_MIN] = "atomic_min"};
+    const int64_t type = s->dst->buffer->type;
+    if (target_atomic(l->t->target, s->reduction, type, space_of(s->dst)) == ATOMIC_NONE) {
+        diag_error(l->errors, s->at, "%s: %s has none for %s in %s memory", word[s->reduction],
+                   l->t->target->name, type_name(type), space_of(s->dst) == TG_SHARED ? "shared" : "global");
+        return;
+    }
+    thread_stmt *atomic = thread_append(l->a, b, THREAD_ATOMIC, s->at);
+    atomic->dst = s->dst;
+    atomic->value = s->value;
+    atomic->reduction = s->reduction;
+}
+
+static void lower_print(lowering *l, const tile_stmt *s, thread_block *b) {
+    thread_stmt *print = thread_append(l->a, b, THREAD_PRINT, s->at);
+    print->format = s->format;
+    print->values = s->values;
+    print->nvalues = s->n;
+}
+
+/* Room for the checks is made by count_checks(). */
+static void lower_check(lowering *l, const tile_stmt *s, thread_block *b) {
+    thread_stmt *check = thread_append(l->a, b, THREAD_CHECK, s->at);
+    check->value = s->value;
+    check->check = l->t->nchecks;
+    l->t->checks[l->t->nchecks++] = (thread_check){s->at, s->format};
+}
+
+static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
+    if (s->scope == TG_PARALLEL || s->scope == TG_PIPELINED) {
+        not_available(l, s->at, tile_scope_word(s->scope));
+        return;
+    }
+    for (int i = 0; i < s->n; i++) {
+        thread_stmt *loop = with_result(l, thread_append(l->a, b, THREAD_FOR, s->at), s->axes[i]);
+        loop->extent = s->extents[i];
+        loop->unroll = s->scope == TG_UNROLLED     ? UNROLL_FULL
+                       : s->scope == TG_VECTORIZED ? UNROLL_WIDE
+                       : i == s->n - 1             ? (int)s->option
+                                                   : UNROLL_AUTO;
+        b = &loop->body;
+    }
+    lower_block(l, &s->body, b);
+}
+
+static void lower_when(lowering *l, const tile_stmt *s, thread_block *b) {
+    thread_stmt *branch = thread_append(l->a, b, THREAD_IF, s->at);
+    branch->value = s->value;
+    lower_block(l, &s->body, &branch->body);
+    lower_block(l, &s->otherwise, &branch->otherwise);
+}
+
+static void lower_statement(lowering *l, const tile_stmt *s, thread_block *b) {
+    switch (s->kind) {
+    case TILE_ALLOC:
+        lower_alloc(l, s, b);
+        break;
+    case TILE_LET:
+        lower_let(l, s, b);
+        break;
+    case TILE_ALLREDUCE:
+        thread_allreduce(l->t, b, &(allreduce){s->var, s->value, s->reduction, s->axis->axis, s->at});
+        break;
+    case TILE_STORE:
+    case TILE_ACCUM:
+        lower_store(l, s, b);
+        break;
+    case TILE_ATOMIC:
+        lower_atomic(l, s, b);
+        break;
+    case TILE_COPY:
+        lower_copy(l, s, b);
+        break;
+    case TILE_FILL:
+        lower_fill(l, s, b);
+        break;
+    case TILE_REDUCE:
+        not_available(l, s->at, "reduce");
+        break;
+    case TILE_FINALIZE:
+        not_available(l, s->at, "finalize");
+        break;
+    case TILE_SYNC:
+        thread_append(l->a, b, THREAD_BARRIER, s->at)->participants = SCOPE_BLOCK;
+        break;
+    case TILE_PRINT:
+        lower_print(l, s, b);
+        break;
+    case TILE_CHECK:
+        lower_check(l, s, b);
+        break;
+    case TILE_LOOP:
+        lower_loop(l, s, b);
+        break;
+    case TILE_WHEN:
+        lower_when(l, s, b);
+        break;
+    }
+}
+
+static void lower_block(lowering *l, const tile_block *from, thread_block *b) {
+    for (const tile_stmt *s = from->first; s; s = s->next) {
+        lower_statement(l, s, b);
+    }
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------------
+ */
+
+static int count_checks(const tile_block *b) {
+    int n = 0;
+    for (const tile_stmt *s = b->first; s; s = s->next) {
+        n += s->kind == TILE_CHECK;
+        n += count_checks(&s->body) + count_checks(&s->otherwise);
+    }
+    return n;
+}
+
+thread_kernel *tile_lower(tg_kernel *k, const target *t) {
+    lowering l = {k, ARENA_NEW(&k->memory, thread_kernel), &k->memory, &k->errors};
+    l.t->name = k->name;
+    l.t->memory = &k->memory;
+    l.t->target = t;
+    l.t->nvars = k->nvars;
+    l.t->checks = ARENA_ARRAY(l.a, thread_check, count_checks(&k->body) + 1);
+    lower_settings(&l);
+    lower_buffers(&l);
+    lower_params(&l);
+    lower_launch(&l);
+    lower_block(&l, &k->body, &l.t->body);
+    if (l.t->nchecks > 0) {
+        l.t->params[l.t->nparams++].kind = PARAM_CHECKS;
+    }
+    return l.t;
+}
