@@ -1,0 +1,177 @@
+/* gpu.c -- a kernel on a real device. */
+#include "tool/gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/jit.h"
+#include "tool/tool.h"
+
+enum { MAX_COUNT = 1000 };
+
+int gpu_choose(const options *o, device_info *info, bool *found) {
+    int n = 0;
+    *found = false;
+    if (o->device == DEVICE_SIM) {
+        return STATUS_GOOD;
+    }
+    const int code = device_count(&n);
+    if (code || n == 0) {
+        if (o->device == DEVICE_AUTO) {
+            return STATUS_GOOD;
+        }
+        return tool_fail(STATUS_LACKING, "no GPU: %s", code ? tg_error() : "the driver finds none");
+    }
+    const int number = o->device == DEVICE_CUDA ? o->device_number : 0;
+    if (number >= n) {
+        return tool_fail(STATUS_LACKING, "there is no cuda:%d: this machine has %d GPU%s, numbered from 0", number, n,
+                         n == 1 ? "" : "s");
+    }
+    *found = device_describe(number, info) == TG_OK;
+    return *found ? STATUS_GOOD : tool_fail_code(TG_ENODEVICE, "the GPU");
+}
+
+/* ---- one launch ------------------------------------------------------------------------------------------- */
+
+typedef struct session {
+    device_handle *device;
+    tg_jit *jit;
+    launch_kernel *loaded; /* of --cuda */
+    const subject *s;
+    int n;
+    void *address[INPUTS_MAX];
+    tg_arg args[INPUTS_MAX];
+    void *start, *stop;
+} session;
+
+static int upload(session *x, const arguments *all) {
+    int code = TG_OK;
+    for (int i = 0; i < all->n && !code; i++) {
+        const argument *a = &all->item[i];
+        if (a->is_tensor && !x->address[i]) {
+            code = device_alloc(x->device, a->bytes ? a->bytes : 1, &x->address[i]);
+        }
+        if (a->is_tensor && !code && a->bytes) {
+            code = device_put(x->device, x->address[i], a->before, a->bytes);
+        }
+    }
+    return code;
+}
+
+static void fill_args(session *x, const arguments *all) {
+    x->n = all->n;
+    for (int i = 0; i < all->n; i++) {
+        const argument *a = &all->item[i];
+        if (a->is_tensor) {
+            x->args[i] = tg_arg_pointer(x->address[i]);
+        } else if (type_is_float(a->type)) {
+            x->args[i] = tg_arg_float(value_as_real(a->scalar));
+        } else {
+            x->args[i] = tg_arg_int(value_as_int(a->scalar));
+        }
+    }
+}
+
+static int download(session *x, arguments *all) {
+    int code = TG_OK;
+    for (int i = 0; i < all->n && !code; i++) {
+        argument *a = &all->item[i];
+        if (a->is_tensor && a->is_written && a->bytes) {
+            code = device_get(x->device, a->after, x->address[i], a->bytes);
+        }
+    }
+    return code;
+}
+
+static int launch(session *x) {
+    return x->loaded ? launch_run(x->loaded, NULL, x->n, x->args)
+                     : tg_launch(x->jit, x->s->config, NULL, x->n, x->args);
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------ */
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int time_launches(session *x, int count, gpu_run *run) {
+    double times[MAX_COUNT];
+    int code = device_event_new(x->device, &x->start);
+    code = code ? code : device_event_new(x->device, &x->stop);
+    for (int i = 0; i < count && !code; i++) {
+        code = device_event_record(x->device, x->start, NULL);
+        code = code ? code : launch(x);
+        code = code ? code : device_event_record(x->device, x->stop, NULL);
+        code = code ? code : device_event_elapsed(x->device, x->start, x->stop, &times[i]);
+    }
+    if (!code) {
+        qsort(times, (size_t)count, sizeof *times, by_size);
+        run->count = count;
+        run->low = 1000 * times[count / 4];
+        run->median = 1000 * times[count / 2];
+        run->high = 1000 * times[count - 1 - count / 4];
+    }
+    return code;
+}
+
+static int prepare(session *x, const options *o, const char *cuda, gpu_run *run) {
+    if (cuda) {
+        const nvrtc_request request = {
+            .name = x->s->kernel->name, .text = cuda, .target = x->s->target->name, .has_line_info = o->lineinfo};
+        return jit_load_text(x->device, &request, x->s->result.plan, &x->loaded);
+    }
+    const jit_settings how = {.has_line_info = o->lineinfo};
+    tg_kernel_info info;
+    x->jit = tg_jit_new(x->s->kernel->name, x->s->kernel->build, NULL, 0);
+    if (!x->jit) {
+        return TG_ENOMEM;
+    }
+    jit_set(x->jit, &how);
+    const int code = tg_info(x->jit, x->s->config, &info);
+    run->registers = code ? 0 : info.registers;
+    run->spill_bytes = code ? 0 : info.spill_bytes;
+    return code;
+}
+
+static int run_all(session *x, const options *o, const char *cuda, int count, arguments *all, gpu_run *run) {
+    int code = prepare(x, o, cuda, run);
+    code = code ? code : upload(x, all);
+    fill_args(x, all);
+    code = code ? code : launch(x);
+    code = code ? code : device_synchronize(x->device, NULL);
+    if (!code && x->loaded) {
+        code = launch_take_failure(x->loaded);
+    }
+    code = code ? code : download(x, all);
+    return code || !count ? code : time_launches(x, count < MAX_COUNT ? count : MAX_COUNT, run);
+}
+
+static void end(session *x) {
+    for (int i = 0; i < INPUTS_MAX; i++) {
+        device_free(x->device, x->address[i]);
+    }
+    device_event_free(x->device, x->start);
+    device_event_free(x->device, x->stop);
+    launch_unload(x->loaded);
+    tg_jit_free(x->jit);
+    device_leave(x->device);
+    device_close(x->device);
+}
+
+int gpu_launch(const options *o, const subject *s, const device_info *device, const char *cuda, int count,
+               arguments *all, gpu_run *run) {
+    session x = {.s = s};
+    *run = (gpu_run){0};
+    int code = device_open(device->ordinal, &x.device);
+    if (code) {
+        return tool_fail_code(code, "the GPU");
+    }
+    code = device_enter(x.device);
+    code = code ? code : run_all(&x, o, cuda, count, all, run);
+    if (code) {
+        tool_fail_code(code, s->kernel->name);
+    }
+    end(&x);
+    return tool_status(code);
+}

@@ -1,0 +1,194 @@
+/* subject.c -- builds and lowers one kernel in one configuration. */
+#include "tool/subject.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tool/child.h"
+#include "tool/nearest.h"
+#include "tool/report.h"
+#include "tool/tool.h"
+
+/* ---- the configuration ----------------------------------------------------------------------------------- */
+
+static int take_settings(subject *s, const settings *from) {
+    for (int i = 0; i < from->n; i++) {
+        const setting *x = &from->item[i];
+        if (x->is_real) { /* a scalar argument, as will be seen once the kernel is built */
+            if (s->nscalars < TG_MAX_CONFIG) {
+                s->scalars[s->nscalars++] = (subject_scalar){x->name, x->text, true, x->real, 0};
+            }
+        } else if (tg_config_set(&s->config, x->name, x->values[0]) != TG_OK) {
+            return tool_fail(STATUS_FAULTY, "more than %d parameters", TG_MAX_CONFIG);
+        }
+    }
+    return STATUS_GOOD;
+}
+
+int subject_open(const options *o, const gallery *g, const operand *which, subject *s) {
+    *s = (subject){.kernel = gallery_find(g, which->name)};
+    if (!s->kernel) {
+        return STATUS_FAULTY;
+    }
+    if (s->kernel->row) {
+        s->config = s->kernel->row->params;
+    }
+    const int status = take_settings(s, &o->common);
+    return status ? status : take_settings(s, &which->own);
+}
+
+int subject_only(const options *o, const operand **which) {
+    if (o->noperands != 1) {
+        return tool_fail(STATUS_FAULTY, "%s needs %s; 'tegula list' names the kernels", o->verb,
+                         o->noperands ? "one kernel only" : "a kernel");
+    }
+    *which = &o->operands[0];
+    return STATUS_GOOD;
+}
+
+/* ---- the target ------------------------------------------------------------------------------------------ */
+
+static void say_target(const options *o, const char *gpu, const subject *s) {
+    if (!o->quiet) {
+        fprintf(stderr, gpu ? "target: %s (%s)\n" : "target: %s\n", s->target->name, gpu);
+    }
+}
+
+int subject_choose(const options *o, const char *otherwise, subject *s) {
+    const int status = devices_choose(o, otherwise, &s->memory, &s->gpu, &s->target);
+    if (!status) {
+        say_target(o, s->gpu ? s->gpu->gpu : NULL, s);
+    }
+    return status;
+}
+
+int subject_choose_device(const options *o, int major, int minor, const char *name, subject *s) {
+    if (o->gpu || o->target) {
+        return subject_choose(o, "a100", s);
+    }
+    s->target = target_for_device(major, minor);
+    if (!s->target) {
+        return tool_fail(STATUS_LACKING, "%s has compute capability %d.%d; 8.0 is the least", name, major, minor);
+    }
+    say_target(o, name, s);
+    return STATUS_GOOD;
+}
+
+/* ---- building -------------------------------------------------------------------------------------------- */
+
+/* True when the kernel has a launch scalar or extent of that name. */
+static bool is_scalar(const tg_kernel *k, const char *name) {
+    for (int i = 0; i < k->nargs; i++) {
+        if (k->args[i].scalar && strcmp(k->args[i].scalar->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Moves values that the builder did not ask for, but that are launch scalars, out of the configuration. */
+static int take_scalars(subject *s) {
+    const tg_kernel *k = s->result.kernel;
+    int moved = 0;
+    for (int i = 0; k && i < s->config.n;) {
+        const tg_param p = s->config.p[i];
+        if (!is_scalar(k, p.name) || s->nscalars == TG_MAX_CONFIG) {
+            i++;
+            continue;
+        }
+        s->scalars[s->nscalars++] = (subject_scalar){p.name, NULL, false, (double)p.value, p.value};
+        s->config.n--;
+        memmove(&s->config.p[i], &s->config.p[i + 1], (size_t)(s->config.n - i) * sizeof p);
+        moved++;
+    }
+    return moved;
+}
+
+static int run_pipeline(const options *o, const pipeline_options *how, subject *s) {
+    const pipeline_input input = {
+        .name = s->kernel->name, .build = s->kernel->build, .config = &s->config};
+    pipeline_options with = *how;
+    with.target = s->target;
+    child_phase(PHASE_BUILDING, o);
+    const int code = pipeline_run(&input, &with, &s->result);
+    child_phase(PHASE_OTHER, o);
+    return code;
+}
+
+/* Every name that -p or YAML gave and nobody asked for. */
+static int check_unused(const subject *s) {
+    const tg_kernel *k = s->result.kernel;
+    const char *names[TG_MAX_CONFIG];
+    for (int i = 0; i < k->nparams; i++) {
+        names[i] = k->params[i].name;
+    }
+    for (int i = 0; i < s->nscalars; i++) {
+        if (s->scalars[i].is_real && !is_scalar(k, s->scalars[i].name)) {
+            const char *name = s->scalars[i].name;
+            bool is_param = false;
+            for (int j = 0; j < k->nparams; j++) {
+                is_param = is_param || strcmp(names[j], name) == 0;
+            }
+            return is_param ? tool_fail(STATUS_FAULTY, "-p %s=%s: expected an integer or an element type", name,
+                                        s->scalars[i].word)
+                            : tool_fail(STATUS_FAULTY, "unknown parameter '%s' of %s%s", name, s->kernel->name,
+                                        nearest_hint(name, names, k->nparams));
+        }
+    }
+    /* A builder that returned early has not asked for everything yet. */
+    for (int i = 0; i < k->config.n && k->errors.n == 0 && !k->unmet; i++) {
+        if (!k->config_used[i]) {
+            const char *name = k->config.p[i].name;
+            return tool_fail(STATUS_FAULTY, "unknown parameter '%s' of %s%s", name, s->kernel->name,
+                             nearest_hint(name, names, k->nparams));
+        }
+    }
+    return STATUS_GOOD;
+}
+
+static int fail_build(const subject *s, int code) {
+    const tg_kernel *k = s->result.kernel;
+    if (code != TG_EKERNEL || !k) {
+        return tool_fail_code(code, s->kernel->name);
+    }
+    fflush(stdout);
+    tg_report(k, stderr);
+    if (k->errors.n == 0 && !k->unmet) {
+        return tool_fail_code(code, s->kernel->name);
+    }
+    return STATUS_FAULTY;
+}
+
+int subject_build(const options *o, const pipeline_options *how, subject *s) {
+    int code = run_pipeline(o, how, s);
+    if (take_scalars(s)) {
+        pipeline_free(&s->result);
+        s->result = (pipeline_result){0};
+        code = run_pipeline(o, how, s);
+    }
+    const int status = s->result.kernel ? check_unused(s) : STATUS_GOOD;
+    return status ? status : code ? fail_build(s, code) : STATUS_GOOD;
+}
+
+void subject_free(subject *s) {
+    pipeline_free(&s->result);
+    arena_free(&s->memory);
+}
+
+const subject_scalar *subject_scalar_named(const subject *s, const char *name) {
+    for (int i = 0; i < s->nscalars; i++) {
+        if (strcmp(s->scalars[i].name, name) == 0) {
+            return &s->scalars[i];
+        }
+    }
+    return NULL;
+}
+
+void subject_describe(const subject *s, text *out) {
+    const tg_kernel *k = s->result.kernel;
+    tg_config all = {0};
+    for (int i = 0; i < k->nparams; i++) {
+        tg_config_set(&all, k->params[i].name, k->params[i].value);
+    }
+    report_config(&all, out);
+}

@@ -1,0 +1,45 @@
+/* subject.h -- one kernel in one configuration, built and lowered: what emit, run and bench work on. */
+#ifndef TOOL_SUBJECT_H
+#define TOOL_SUBJECT_H
+
+#include "codegen/pipeline.h"
+#include "tool/devices.h"
+#include "tool/gallery.h"
+
+/* The value of a launch scalar or extent from the command line. */
+typedef struct subject_scalar {
+    const char *name, *word;
+    bool is_real;
+    double real;
+    int64_t integer;
+} subject_scalar;
+
+typedef struct subject {
+    const gallery_kernel *kernel;
+    tg_config config; /* YAML's params, then those of the command line */
+    int nscalars;
+    subject_scalar scalars[TG_MAX_CONFIG];
+    const target *target;
+    const device_row *gpu; /* NULL: the target alone is known */
+    arena memory;
+    pipeline_result result;
+} subject;
+
+/* Finds the kernel and its configuration.  `sweep`, where not NULL, says which value of each -p is meant.  Free the
+ * subject in every case.  The exit status. */
+int subject_open(const options *o, const gallery *g, const operand *which, subject *s);
+/* Chooses the target: --gpu, --target, else `otherwise`; says so on stderr. */
+int subject_choose(const options *o, const char *otherwise, subject *s);
+/* The same for a real device. */
+int subject_choose_device(const options *o, int major, int minor, const char *name, subject *s);
+/* Builds and lowers; the builder's mistakes are printed. */
+int subject_build(const options *o, const pipeline_options *how, subject *s);
+void subject_free(subject *s);
+
+/* The one kernel that the command line names. */
+int subject_only(const options *o, const operand **which);
+const subject_scalar *subject_scalar_named(const subject *s, const char *name);
+/* Name, value and source of all params and tunables: "N=4096 K=14336 dtype=f16 block_n=128". */
+void subject_describe(const subject *s, text *out);
+
+#endif

@@ -1,0 +1,457 @@
+/* verb_run.c -- `tegula run KERNEL`: runs a kernel on inputs and compares with the reference.
+ *
+ * In a child process: build, make the arguments, run (simulator or GPU), run the reference, compare, say so.  The
+ * last line on stdout begins "ok" or "FAILED". */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dsl/diag.h"
+#include "sim/sim.h"
+#include "sim/tile_reference.h"
+#include "tool/child.h"
+#include "tool/compare.h"
+#include "tool/gpu.h"
+#include "tool/npy.h"
+#include "tool/progress.h"
+#include "tool/report.h"
+#include "tool/tool.h"
+
+enum { GPU_LAUNCHES = 20 };
+
+typedef struct outcome {
+    bool on_gpu;
+    device_info device;
+    gpu_run gpu;
+    sim_result sim;
+    bool has_reference; /* of its own */
+    reference_result tile;
+    int ncompared;
+    comparison compared[INPUTS_MAX];
+    bool has_findings; /* that fail */
+} outcome;
+
+/* ---- the simulator --------------------------------------------------------------------------------------- */
+
+static void witness_args(const arguments *all, bool wanted, witness_arg *out) {
+    for (int i = 0; i < all->n; i++) {
+        const argument *a = &all->item[i];
+        out[i] = (witness_arg){wanted ? a->wanted : a->after, a->bytes, a->scalar};
+    }
+}
+
+static bool show_progress(double done, void *user) {
+    progress_show(user, done);
+    return true;
+}
+
+static int fail_witness(const subject *s, int code, const text *error) {
+    if (code == TG_EARG && error->s) {
+        return tool_fail(STATUS_FAULTY, "%s: %s", s->kernel->name, error->s);
+    }
+    const char *bug = diag_take_bug();
+    return tool_fail(tool_status(code), "%s: the run ended early: %s", s->kernel->name,
+                     error->s ? error->s : bug ? bug : code == TG_ENOMEM ? "out of memory" : "an internal fault");
+}
+
+static int simulate(const options *o, const subject *s, arguments *all, outcome *out) {
+    witness_arg args[INPUTS_MAX];
+    progress bar;
+    text error = {0};
+    witness_args(all, false, args);
+    progress_begin(&bar, s->kernel->name, o);
+    const sim_options how = {.strict = o->strict, .user = &bar, .progress = show_progress};
+    child_phase(PHASE_RUNNING, o);
+    const int code = sim_run(s->result.thread, all->n, args, &how, &out->sim, &error);
+    child_phase(PHASE_OTHER, o);
+    progress_end(&bar);
+    const int status = code ? fail_witness(s, code, &error) : STATUS_GOOD;
+    text_free(&error);
+    return status;
+}
+
+/* Who wrote the wrong elements last: the simulation runs again, watched. */
+typedef struct watch {
+    comparison *c;
+    const buffer *tensor;
+    int64_t element_bytes;
+} watch;
+
+static void note_write(const sim_access *access, void *user) {
+    const watch *w = user;
+    if ((!access->is_write && !access->is_atomic) || !access->ref || access->ref->buffer != w->tensor) {
+        return;
+    }
+    for (int i = 0; i < w->c->nfirst; i++) {
+        wrong_element *x = &w->c->first[i];
+        const uint64_t place = (uint64_t)(x->place * w->element_bytes);
+        for (int lane = 0; lane < access->lanes; lane++) {
+            if (place >= access->address[lane] && place < access->address[lane] + (uint64_t)access->bytes) {
+                x->written_at = access->ref->at;
+            }
+        }
+    }
+}
+
+static void find_writers(const options *o, const subject *s, arguments *all, comparison *c) {
+    witness_arg args[INPUTS_MAX];
+    sim_result again = {0};
+    text error = {0};
+    const int number = (int)(c->tensor - all->item);
+    watch w = {c, s->result.kernel->args[number].tensor, type_bytes(c->tensor->type)};
+    const sim_options how = {.skip_races = true, .on_access = note_write, .user = &w};
+    for (int i = 0; i < all->n; i++) {
+        const argument *a = &all->item[i];
+        if (a->is_tensor && a->is_written) {
+            memcpy(a->after, a->before, a->bytes);
+        }
+    }
+    witness_args(all, false, args);
+    child_phase(PHASE_RUNNING, o);
+    sim_run(s->result.thread, all->n, args, &how, &again, &error);
+    child_phase(PHASE_OTHER, o);
+    sim_free(&again);
+    text_free(&error);
+}
+
+/* ---- references ------------------------------------------------------------------------------------------ */
+
+/* The configuration as a reference sees it: params, tunables, extents. */
+static tg_config reference_config(const subject *s, const arguments *all) {
+    const tg_kernel *k = s->result.kernel;
+    tg_config config = s->config;
+    for (int i = 0; i < k->nparams; i++) {
+        tg_config_set(&config, k->params[i].name, k->params[i].value);
+    }
+    for (int i = 0; i < all->n; i++) {
+        if (all->item[i].is_extent) {
+            tg_config_set(&config, all->item[i].name, value_as_int(all->item[i].scalar));
+        }
+    }
+    return config;
+}
+
+static void call_reference(const options *o, const subject *s, reference_function *reference, arguments *all) {
+    void *args[INPUTS_MAX];
+    const tg_config config = reference_config(s, all);
+    for (int i = 0; i < all->n; i++) {
+        argument *a = &all->item[i];
+        args[i] = a->is_tensor ? a->wanted : &a->scalar.bits;
+    }
+    child_phase(PHASE_RUNNING, o);
+    reference(&config, args);
+    child_phase(PHASE_OTHER, o);
+}
+
+static int run_tile_reference(const options *o, const subject *s, arguments *all, outcome *out) {
+    witness_arg args[INPUTS_MAX];
+    text error = {0};
+    const reference_options how = {.seed = 0, .in_double = true};
+    witness_args(all, true, args);
+    child_phase(PHASE_RUNNING, o);
+    const int code = tile_reference_run(s->result.kernel, all->n, args, &how, &out->tile, &error);
+    child_phase(PHASE_OTHER, o);
+    const int status = code ? fail_witness(s, code, &error) : STATUS_GOOD;
+    text_free(&error);
+    return status;
+}
+
+static int run_reference(const options *o, const subject *s, arguments *all, outcome *out) {
+    reference_function *reference;
+    if (!gallery_reference(s->kernel, &reference)) {
+        return STATUS_FAULTY;
+    }
+    out->has_reference = reference != NULL;
+    if (!reference) {
+        return run_tile_reference(o, s, all, out);
+    }
+    call_reference(o, s, reference, all);
+    return STATUS_GOOD;
+}
+
+/* ---- what came out --------------------------------------------------------------------------------------- */
+
+static bool compare_all(const options *o, const subject *s, arguments *all, outcome *out) {
+    bool is_good = true;
+    for (int i = 0; i < all->n; i++) {
+        const argument *a = &all->item[i];
+        if (a->is_tensor && a->is_written) {
+            comparison *c = &out->compared[out->ncompared++];
+            compare_tensor(a, compare_tolerance(s->kernel->row, a->type), c);
+            is_good = is_good && c->is_good;
+        }
+    }
+    for (int i = 0; i < out->ncompared && !out->on_gpu; i++) {
+        if (!out->compared[i].is_good) {
+            find_writers(o, s, all, &out->compared[i]);
+        }
+    }
+    return is_good;
+}
+
+static const comparison *worst(const outcome *out) {
+    const comparison *w = NULL;
+    for (int i = 0; i < out->ncompared; i++) {
+        const comparison *c = &out->compared[i];
+        if (!w || c->is_good < w->is_good || (c->is_good == w->is_good && c->error > w->error)) {
+            w = c;
+        }
+    }
+    return w;
+}
+
+static void print_where(const outcome *out, text *line) {
+    if (out->on_gpu) {
+        text_print(line, ", %.2f us on %s", out->gpu.median, out->device.name);
+    } else {
+        const double seconds = out->sim.seconds > 1e-9 ? out->sim.seconds : 1e-9;
+        text_print(line, ", simulated in %.2f s (%.1f M warp instructions/s)", out->sim.seconds,
+                   (double)out->sim.warp_instructions / seconds * 1e-6);
+    }
+}
+
+/* What failed, in the order of how much it says. */
+static void print_why(const outcome *out, text *line) {
+    const comparison *c = worst(out);
+    if (out->has_findings) {
+        const findings *f = out->sim.findings.total ? &out->sim.findings : &out->tile.findings;
+        text_print(line, " (%s)", f->n ? finding_name(f->item[0].kind) : "findings");
+    } else if (c && !c->is_good) {
+        text_print(line, " (%" PRId64 " of %" PRId64 " elements of %s wrong)", c->wrong, c->elements, c->tensor->name);
+    }
+}
+
+static void print_last_line(const subject *s, const outcome *out, bool is_good, text *line) {
+    const comparison *c = worst(out);
+    text_print(line, "%s %s", is_good ? "ok" : "FAILED", s->kernel->name);
+    if (!is_good) {
+        print_why(out, line);
+    }
+    if (c) {
+        text_print(line, ": error %.2e of %.0e allowed", c->error, c->tolerance);
+    } else {
+        text_add(line, ": it writes nothing");
+    }
+    print_where(out, line);
+    if (!out->has_reference) {
+        text_add(line, "; no reference of its own: compared with the tile reference in double");
+    }
+    text_add(line, "\n");
+}
+
+static void print_text(const options *o, const subject *s, const outcome *out, bool is_good, text *t) {
+    if (!o->quiet) {
+        text_print(t, "%s ", s->kernel->name);
+        subject_describe(s, t);
+        text_add(t, "\n");
+    }
+    if (out->sim.printed.s) {
+        text_add(t, out->sim.printed.s);
+    }
+    findings_print(&out->sim.findings, t);
+    if (out->tile.findings.total) {
+        text_add(t, "in the tile reference:\n");
+        findings_print(&out->tile.findings, t);
+    }
+    for (int i = 0; i < out->ncompared; i++) {
+        compare_print(&out->compared[i], t);
+    }
+    if (o->verbose && !out->on_gpu) {
+        text_print(t, "%" PRId64 " blocks, %" PRId64 " warp instructions, %" PRId64 " barriers\n", out->sim.blocks,
+                   out->sim.warp_instructions, out->sim.barriers);
+    }
+    if (o->verbose && out->on_gpu) {
+        text_print(t, "%d launches: quartiles %.2f and %.2f us; %d registers, %d bytes spilled\n", out->gpu.count,
+                   out->gpu.low, out->gpu.high, out->gpu.registers, out->gpu.spill_bytes);
+    }
+    print_last_line(s, out, is_good, t);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------ */
+
+static void json_place(json *j, const char *key, tg_loc at) {
+    text place = {0};
+    if (at.file) {
+        text_print(&place, "%s:%d", at.file, at.line);
+    }
+    json_string(j, key, place.s);
+    text_free(&place);
+}
+
+static void json_findings(json *j, const findings *f) {
+    for (int i = 0; i < f->n; i++) {
+        const finding *x = &f->item[i];
+        json_object(j, NULL);
+        json_string(j, "kind", finding_name(x->kind));
+        json_string(j, "text", x->text);
+        json_place(j, "at", x->at);
+        json_place(j, "other", x->other);
+        json_int(j, "count", x->count);
+        json_end(j);
+    }
+}
+
+static void json_comparison(json *j, const comparison *c) {
+    json_object(j, NULL);
+    json_string(j, "tensor", c->tensor->name);
+    json_bool(j, "good", c->is_good);
+    json_real(j, "error", c->error);
+    json_real(j, "tolerance", c->tolerance);
+    json_int(j, "elements", c->elements);
+    json_int(j, "wrong", c->wrong);
+    json_int(j, "never_written", c->unwritten);
+    json_int(j, "nan", c->nans);
+    json_array(j, "first_wrong");
+    for (int i = 0; i < c->nfirst; i++) {
+        json_object(j, NULL);
+        json_array(j, "index");
+        for (int d = 0; d < c->tensor->rank; d++) {
+            json_int(j, NULL, c->first[i].index[d]);
+        }
+        json_end(j);
+        json_real(j, "got", c->first[i].got);
+        json_real(j, "wanted", c->first[i].wanted);
+        json_place(j, "written_at", c->first[i].written_at);
+        json_end(j);
+    }
+    json_end(j);
+    json_end(j);
+}
+
+static void print_json(const subject *s, const outcome *out, bool is_good, text *t) {
+    const tg_kernel *k = s->result.kernel;
+    json j = {.out = t};
+    json_object(&j, NULL);
+    json_string(&j, "result", is_good ? "ok" : "FAILED");
+    json_string(&j, "kernel", s->kernel->name);
+    json_object(&j, "config");
+    for (int i = 0; i < k->nparams; i++) {
+        json_value(&j, k->params[i].name, k->params[i].value);
+    }
+    json_end(&j);
+    json_string(&j, "target", s->target->name);
+    json_string(&j, "device", out->on_gpu ? out->device.name : "sim");
+    json_string(&j, "reference", out->has_reference ? "own" : "tile reference in double");
+    if (out->on_gpu) {
+        json_real(&j, "microseconds", out->gpu.median);
+        json_int(&j, "launches", out->gpu.count);
+    } else {
+        json_real(&j, "seconds", out->sim.seconds);
+        json_int(&j, "warp_instructions", out->sim.warp_instructions);
+        json_int(&j, "barriers", out->sim.barriers);
+    }
+    json_array(&j, "findings");
+    json_findings(&j, &out->sim.findings);
+    json_findings(&j, &out->tile.findings);
+    json_end(&j);
+    json_array(&j, "outputs");
+    for (int i = 0; i < out->ncompared; i++) {
+        json_comparison(&j, &out->compared[i]);
+    }
+    json_end(&j);
+    json_end(&j);
+}
+
+/* ---- the verb -------------------------------------------------------------------------------------------- */
+
+static int report(const options *o, const subject *s, arguments *all, outcome *out) {
+    text t = {0};
+    out->has_findings =
+        findings_failed(&out->sim.findings, o->strict) || findings_failed(&out->tile.findings, o->strict);
+    if (o->save) {
+        const int status = inputs_save(o->save, all);
+        if (status) {
+            return status;
+        }
+    }
+    const bool is_good = compare_all(o, s, all, out) && !out->has_findings;
+    if (o->json) {
+        print_json(s, out, is_good, &t);
+    } else {
+        print_text(o, s, out, is_good, &t);
+    }
+    const int status = report_text(o, &t);
+    return status ? status : is_good ? STATUS_GOOD : STATUS_WRONG;
+}
+
+/* --cuda: the text instead of the kernel's own. */
+static int read_cuda(const options *o, const outcome *out, char **cuda) {
+    size_t size = 0;
+    text error = {0};
+    *cuda = NULL;
+    if (!o->cuda) {
+        return STATUS_GOOD;
+    }
+    *cuda = npy_load(o->cuda, &size, &error);
+    int status = *cuda ? STATUS_GOOD : tool_fail(STATUS_FAULTY, "--cuda %s", error.s ? error.s : "");
+    if (*cuda) {
+        (*cuda)[size] = '\0';
+    }
+    if (!status && !out->on_gpu) {
+        status = tool_fail(STATUS_LACKING, "--cuda runs on a GPU only: the simulator runs kernels, not CUDA text");
+    }
+    text_free(&error);
+    return status;
+}
+
+static int run_arguments(const options *o, const subject *s, arguments *all, outcome *out) {
+    char *cuda;
+    int status = read_cuda(o, out, &cuda);
+    if (!status) {
+        status = out->on_gpu ? gpu_launch(o, s, &out->device, cuda, GPU_LAUNCHES, all, &out->gpu)
+                             : simulate(o, s, all, out);
+    }
+    free(cuda);
+    status = status ? status : run_reference(o, s, all, out);
+    status = status ? status : report(o, s, all, out);
+    return status;
+}
+
+static int choose(const options *o, subject *s, outcome *out) {
+    int status = gpu_choose(o, &out->device, &out->on_gpu);
+    if (status) {
+        return status;
+    }
+    if (!o->quiet && !out->on_gpu) {
+        fputs("device: simulator\n", stderr);
+    }
+    return out->on_gpu ? subject_choose_device(o, out->device.major, out->device.minor, out->device.name, s)
+                       : subject_choose(o, "a100", s);
+}
+
+static int run_subject(const options *o, subject *s, outcome *out) {
+    const pipeline_options how = {.lineinfo = o->lineinfo};
+    arguments all = {0};
+    if (s->kernel->row && s->kernel->row->nsteps) {
+        return tool_fail(STATUS_FAULTY, "%s: steps are not available yet in this version", s->kernel->name);
+    }
+    int status = choose(o, s, out);
+    status = status ? status : subject_build(o, &how, s);
+    status = status ? status : inputs_make(o, s, &all);
+    status = status ? status : run_arguments(o, s, &all, out);
+    inputs_free(&all);
+    return status;
+}
+
+static int run(const options *o, gallery *g) {
+    const operand *which;
+    subject s;
+    outcome *out = calloc(1, sizeof *out);
+    int status = out ? subject_only(o, &which) : tool_fail(STATUS_LACKING, "out of memory");
+    if (!status) {
+        status = subject_open(o, g, which, &s);
+        status = status ? status : run_subject(o, &s, out);
+        subject_free(&s);
+    }
+    if (out) {
+        sim_free(&out->sim);
+        reference_free(&out->tile);
+    }
+    free(out);
+    return status;
+}
+
+int verb_run(const options *o) {
+    return gallery_run(o, run);
+}
