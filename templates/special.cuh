@@ -1,2 +1,7 @@
-?infinity constexpr float infinity = __builtin_huge_valf();
-?nan constexpr float not_a_number = __builtin_nanf("");
+// As in math.h, which NVRTC lacks.
+?infinity #ifndef INFINITY
+?infinity #define INFINITY __int_as_float(0x7f800000)
+?infinity #endif
+?nan #ifndef NAN
+?nan #define NAN __int_as_float(0x7fffffff)
+?nan #endif

@@ -108,7 +108,7 @@ static void real_literal(printer *p, double x, int64_t type) {
     if (isnan(x) || isinf(x)) {
         cuda_use(p, PRELUDE_SPECIAL, isnan(x) ? TAG_NAN : TAG_INFINITY);
         text_print(&p->out->text, "%s%s%s", is_double ? "(double)" : "", !isnan(x) && x < 0 ? "-" : "",
-                   isnan(x) ? "not_a_number" : "infinity");
+                   isnan(x) ? "NAN" : "INFINITY");
         return;
     }
     char s[40];
@@ -122,13 +122,22 @@ static void real_literal(printer *p, double x, int64_t type) {
     text_add(&p->out->text, is_double ? "" : "f");
 }
 
-static void int_literal(printer *p, const node *x, int64_t type, bool plain) {
+/* Bit patterns are easier to read in sixteens. */
+static bool is_pattern(const node *x, int flags) {
+    return (flags & EXPR_BITS) && x->ival > 255;
+}
+
+static void int_literal(printer *p, const node *x, int64_t type, int flags) {
     text *out = &p->out->text;
     const bool is_long = type == TG_I64, is_ulong = type == TG_U64;
+    const bool plain = (flags & (EXPR_PLAIN | EXPR_ASSIGNED)) != 0 && !(flags & EXPR_LONG);
     if (is_ulong || type == TG_U32) {
         const uint64_t bits = is_ulong ? (uint64_t)x->ival : (uint32_t)x->ival;
         const bool fits = bits <= INT32_MAX;
-        text_print(out, "%" PRIu64 "%s", bits, plain && fits ? "" : is_ulong ? "ULL" : "u");
+        text_print(out, is_pattern(x, flags) ? "0x%" PRIx64 "%s" : "%" PRIu64 "%s", bits,
+                   plain && fits ? "" : is_ulong ? "ULL" : "u");
+    } else if (is_pattern(x, flags)) {
+        text_print(out, "0x%" PRIx64 "%s", (uint64_t)x->ival, is_long && x->ival > INT32_MAX ? "LL" : "");
     } else if (x->ival == INT64_MIN) {
         text_add(out, "(-9223372036854775807LL - 1)");
     } else if (x->ival == INT32_MIN && !is_long) {
@@ -149,7 +158,7 @@ static void literal(printer *p, const node *x, int flags) {
         real_literal(p, x->fval, x->type);
     } else {
         const int64_t type = flags & EXPR_LONG ? TG_I64 : cuda_type_of(x);
-        int_literal(p, x, type, (flags & (EXPR_PLAIN | EXPR_ASSIGNED)) != 0 && !(flags & EXPR_LONG));
+        int_literal(p, x, type, flags);
     }
 }
 
@@ -280,6 +289,28 @@ static void cast(printer *p, const node *x, int flags) {
     cuda_expr(p, y, LEVEL_UNARY, flags & EXPR_LONG);
 }
 
+/* Is the result computed as an int that may not fit the type? */
+static bool wraps(const node *x) {
+    switch (x->op) {
+    case TG_ADD:
+    case TG_SUB:
+    case TG_MUL:
+    case TG_QUO:
+    case TG_NEG:
+    case TG_BIT_NOT:
+    case TG_SHL:
+    case TG_ABS:
+        return is_small(x->type);
+    default:
+        return false;
+    }
+}
+
+/* Literals and operators give an int where their type is narrower, unless cast back. */
+static bool is_int_in_c(const node *x) {
+    return x->kind == E_CONST || x->kind == E_CHOOSE || (x->kind == E_OP && !wraps(x));
+}
+
 static void bitcast(printer *p, const node *x) {
     static const struct {
         int64_t from, to;
@@ -307,10 +338,11 @@ static void bitcast(printer *p, const node *x) {
         }
     }
     text_print(out, "bits_as<%s>(", type_cuda(x->type));
-    if (is_small(from) && x->arg[0]->kind == E_CONST) {
-        open_cast(p, from); /* a literal would be an int */
+    const bool promoted = is_small(from) && is_int_in_c(x->arg[0]);
+    if (promoted) {
+        open_cast(p, from); /* C made an int of it */
     }
-    cuda_expr(p, x->arg[0], is_small(from) ? LEVEL_UNARY : LEVEL_NONE, 0);
+    cuda_expr(p, x->arg[0], promoted ? LEVEL_UNARY : LEVEL_NONE, 0);
     text_add(out, ")");
 }
 
@@ -483,6 +515,10 @@ static void infix(printer *p, const node *x, int flags) {
     if (is_shift || supplies_type(left)) {
         right_flags |= EXPR_PLAIN;
     }
+    if (x->op >= TG_BIT_AND && x->op <= TG_BIT_XOR) {
+        left_flags |= EXPR_BITS;
+        right_flags |= EXPR_BITS;
+    }
     if (x->op == TG_MUL && x->type == TG_U16) { /* int would overflow */
         text_add(&p->out->text, "(unsigned)");
         cuda_expr(p, left, LEVEL_UNARY, left_flags);
@@ -500,23 +536,6 @@ static void prefix(printer *p, const node *x, int flags) {
     const bool same = (y->kind == E_CONST && literal_has_sign(y)) || (y->kind == E_OP && y->op == x->op);
     text_add(&p->out->text, is_not ? "!" : ops[x->op].text);
     cuda_expr(p, y, same ? LEVEL_CALL : LEVEL_UNARY, widened_operand(x, flags) == 0 ? EXPR_LONG : 0);
-}
-
-/* Is the result computed as an int that may not fit the type? */
-static bool wraps(const node *x) {
-    switch (x->op) {
-    case TG_ADD:
-    case TG_SUB:
-    case TG_MUL:
-    case TG_QUO:
-    case TG_NEG:
-    case TG_BIT_NOT:
-    case TG_SHL:
-    case TG_ABS:
-        return is_small(x->type);
-    default:
-        return false;
-    }
 }
 
 static void operation(printer *p, const node *x, int level, int flags) {

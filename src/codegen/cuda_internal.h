@@ -16,7 +16,7 @@
 
 /* Files of templates/, in the order in which they are printed. */
 typedef enum prelude_part {
-    PRELUDE_SPECIAL, /* infinity, not_a_number */
+    PRELUDE_SPECIAL, /* INFINITY, NAN */
     PRELUDE_BITS,    /* bits_as<T>(x) */
     PRELUDE_ODD,     /* float_to_odd(x): so that a second rounding gives what one rounding would */
     PRELUDE_F16,
@@ -108,6 +108,7 @@ void cuda_scope_close(printer *p, cuda_name *mark);
 enum {
     EXPR_ASSIGNED = 1, /* converted to its own type by the place it goes to */
     EXPR_PLAIN = 2,    /* the other operand gives the type: no suffix on a literal */
+    EXPR_BITS = 8,     /* an operand of bitwise operators */
     EXPR_LONG = 4      /* an index that must be computed in 64 bits */
 };
 enum { LEVEL_NONE = 0, LEVEL_CHOOSE = 3, LEVEL_UNARY = 14, LEVEL_CALL = 16 };

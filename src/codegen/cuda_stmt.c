@@ -504,8 +504,8 @@ static void statement(printer *p, const thread_stmt *s) {
 void cuda_block(printer *p, const thread_block *b) {
     const thread_stmt *last = NULL;
     for (const thread_stmt *s = b->first; s; s = s->next) {
-        const bool paragraph = p->indent == 1 && last && is_declaration(last) && !is_declaration(s);
-        if (last && (last->kind == THREAD_BARRIER || (paragraph && s->kind != THREAD_REDUCE_LANES))) {
+        const bool paragraph = p->indent == 1 && last && is_declaration(last) && s->kind == THREAD_FOR;
+        if (last && (last->kind == THREAD_BARRIER || paragraph)) {
             cuda_blank(p);
         }
         statement(p, s);
