@@ -65,6 +65,7 @@ static api_context primary_context(int ordinal) {
 }
 
 static size_t entries_on_disk(void) {
+    image_settle();
     cache *c = cache_new(directory);
     size_t n = cache_stat(c).entries;
     cache_free(c);

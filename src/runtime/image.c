@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "build_id.h"
 #include "runtime/compiler_id.h"
@@ -28,6 +29,8 @@ typedef struct record {
     nvrtc_result result; /* .. or from the compiler */
     int status;          /* of FAILED */
     char *why;
+    bool is_unwritten;  /* compiled, and there is a disk */
+    cache_key disk_key; /* mostly the image's; a stale note may have given that the key of another compiler */
 } record;
 
 enum { BUCKETS = 256 };
@@ -38,6 +41,8 @@ static record *store[BUCKETS];
 static pthread_once_t disk_once = PTHREAD_ONCE_INIT;
 static cache *disk;
 static atomic_uint compiles;
+static int writing;          /* threads that write an entry */
+static pid_t writing_process; /* a fork has none of them */
 
 static void open_disk(void) {
     disk = api_caches_disabled() ? NULL : cache_new(NULL);
@@ -215,16 +220,66 @@ static int from_compiler(record *r, const nvrtc_request *q) {
     r->image.log = r->result.log;
     r->image.origin = IMAGE_COMPILED;
     make_notes(&r->image.notes, q, api, r->result.milliseconds);
-    cache_key key; /* a stale note may have given the record the key of another compiler */
-    if (image_cache() && cache_directory(disk) && key_by_compiler(q, &key) == TG_OK) {
-        cache_write(disk, &key, &r->image.notes, r->image.data, r->image.size);
+    if (image_cache() && cache_directory(disk)) {
         compiler_id_remember(disk, q->target, api);
+        r->is_unwritten = key_by_compiler(q, &r->disk_key) == TG_OK;
     }
     return TG_OK;
 }
 
+/* ---- writing behind the caller's back -------------------------------------------------------------------------- */
+
+static void *write_record(void *argument) {
+    record *r = argument;
+    cache_write(disk, &r->disk_key, &r->image.notes, r->image.data, r->image.size);
+    pthread_mutex_lock(&lock);
+    drop(r);
+    writing--;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+void image_settle(void) {
+    pthread_mutex_lock(&lock);
+    while (writing && writing_process == getpid()) {
+        pthread_cond_wait(&changed, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void settle_at_exit(void) {
+    atexit(image_settle);
+}
+
+/* Under the lock: the writer is counted, and is a user of the record. */
+static void count_writer(record *r) {
+    writing = writing_process == getpid() ? writing + 1 : 1;
+    writing_process = getpid();
+    r->users++;
+}
+
+static void write_aside(record *r) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, settle_at_exit);
+    pthread_mutex_lock(&lock);
+    count_writer(r);
+    pthread_mutex_unlock(&lock);
+    pthread_t writer;
+    if (pthread_create(&writer, NULL, write_record, r) == 0) {
+        pthread_detach(writer);
+    } else {
+        write_record(r);
+    }
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------ */
+
 static void fill(record *r, const nvrtc_request *q) {
     int status = from_disk(r) ? TG_OK : from_compiler(r, q);
+    if (r->is_unwritten) {
+        write_aside(r);
+    }
     pthread_mutex_lock(&lock);
     r->status = status;
     r->state = status == TG_OK ? READY : FAILED;
@@ -239,8 +294,6 @@ static void fill(record *r, const nvrtc_request *q) {
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
 }
-
-/* ---- asking ------------------------------------------------------------------------------------------------ */
 
 static bool is_kept(const cache_key *key) {
     pthread_mutex_lock(&lock);

@@ -31,6 +31,10 @@ int image_key(const nvrtc_request *request, cache_key *key);
 /* The disk cache of this process, opened at the first call; NULL when caches are off, or without memory. */
 cache *image_cache(void);
 
+/* Waits until what was compiled is on disk: entries are written by a thread of their own, because syncing one costs
+ * as much as a tenth of a compile.  Called by tg_jit_free() and at exit. */
+void image_settle(void);
+
 /* Compiles of this process so far. */
 unsigned image_compiles(void);
 

@@ -534,6 +534,7 @@ void tg_jit_free(tg_jit *jit) {
         next = v->next;
         free_variant(v);
     }
+    image_settle();
     pthread_cond_destroy(&jit->changed);
     pthread_mutex_destroy(&jit->lock);
     free(jit->user);

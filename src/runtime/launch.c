@@ -94,7 +94,15 @@ static bool is_fixed(const plan_expr *e) {
     return true;
 }
 
-static void fix_grid(launch_kernel *k) {
+/* What no argument changes is computed once. */
+static void fix_sizes(launch_kernel *k) {
+    for (int i = 0; i < k->plan->nparams; i++) {
+        const plan_param *p = &k->plan->params[i];
+        k->bytes[i] = -1;
+        if (p->kind == PLAN_TENSOR && is_fixed(&p->bytes) && !plan_eval(&p->bytes, NULL, &k->bytes[i])) {
+            k->bytes[i] = -1;
+        }
+    }
     k->has_fixed_grid = true;
     for (int i = 0; i < 3; i++) {
         const plan_expr *e = &k->plan->grid[i];
@@ -140,7 +148,7 @@ int launch_load(const api_driver *driver, api_context context, const void *image
         launch_unload(k);
         return status;
     }
-    fix_grid(k);
+    fix_sizes(k);
     *out = k;
     return TG_OK;
 }
@@ -338,8 +346,8 @@ static int put_tensor(call *c, int i, const plan_param *p) {
     if (status != TG_OK) {
         return status;
     }
-    int64_t bytes;
-    if (!eval(c, &p->bytes, &bytes)) {
+    int64_t bytes = c->kernel->bytes[i];
+    if (bytes < 0 && !eval(c, &p->bytes, &bytes)) {
         return error_set(TG_EARG, "argument %d, '%s': its size cannot be computed", p->arg + 1, p->name);
     }
     if (!address && bytes > 0) {
