@@ -1,7 +1,7 @@
 /* arena.c -- the bump allocator and the growing text; see arena.h.
  *
- * A block is taken for 16 KB of requests, larger ones for a larger request.  With TG_DEBUG every request has a
- * block of its own, so that the sanitizers see an access past it, and freed memory is filled with 0xdd. */
+ * A block is taken for 16 KB of requests, larger ones for a larger request.  With TG_DEBUG every request has
+ * a block of its own, so that the sanitizers see an access past it, and freed memory is filled with 0xdd. */
 #include "dsl/arena.h"
 
 #include <stdatomic.h>
@@ -24,7 +24,8 @@ struct arena_block {
     _Alignas(max_align_t) unsigned char data[];
 };
 
-/* ---- arena ----------------------------------------------------------------------------------------------- */
+/* ---- arena -----------------------------------------------------------------------------------------------
+ */
 
 /* Where requests go while memory lacks.  What lies there is only read until the public call ends; pieces are
  * handed out in turn, also to several threads, so that two live ones rarely share a byte. */
@@ -115,7 +116,8 @@ void arena_free(arena *a) {
     *a = (arena){.limit = limit};
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------------------
+ */
 
 /* Room for n more characters and the NUL. */
 static bool text_reserve(text *t, size_t n) {

@@ -1,4 +1,5 @@
-/* build.c -- life of a kernel, its configuration and its launch arguments; see build.h for the other parts. */
+/* build.c -- life of a kernel, its configuration and its launch arguments; see build.h for the other parts.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 static _Thread_local tg_kernel *current;
 static _Thread_local bool complained; /* tg_now() without a kernel: one message until the next tg_begin() */
 
-/* ---- version, element types, configurations -------------------------------------------------------------- */
+/* ---- version, element types, configurations --------------------------------------------------------------
+ */
 
 const char *tg_version(void) {
     return TG_VERSION;
@@ -60,7 +62,8 @@ bool tg_config_get(const tg_config *config, const char *name, int64_t *v) {
     return i >= 0;
 }
 
-/* ---- shared by the builder's files ----------------------------------------------------------------------- */
+/* ---- shared by the builder's files -----------------------------------------------------------------------
+ */
 
 bool build_ready(tg_kernel *k, tg_loc at) {
     if (!k || k->ended) {
@@ -144,13 +147,14 @@ int64_t tile_threads(const tg_kernel *k) {
     return n;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------ */
+/* ---- life ------------------------------------------------------------------------------------------------
+ */
 
 static void take_config(tg_kernel *k, const tg_config *config) {
     int n = config ? config->n : 0;
     if (n < 0 || n > TG_MAX_CONFIG) {
-        diag_error(&k->errors, (tg_loc){k->name, 0}, "the configuration has %d values; at most %d are possible", n,
-                   TG_MAX_CONFIG);
+        diag_error(&k->errors, (tg_loc){k->name, 0},
+                   "the configuration has %d values; at most %d are possible", n, TG_MAX_CONFIG);
         n = n < 0 ? 0 : TG_MAX_CONFIG;
     }
     k->config.n = n;
@@ -267,7 +271,8 @@ void tg_dump(const tg_kernel *k, FILE *out, bool lines) {
     write_out(&t, out);
 }
 
-/* ---- parameters, tunables, legality ---------------------------------------------------------------------- */
+/* ---- parameters, tunables, legality ----------------------------------------------------------------------
+ */
 
 static void record_param(tg_kernel *k, tg_loc at, const char *name, int64_t v, param_source source) {
     for (int i = 0; i < k->nparams; i++) {
@@ -276,7 +281,8 @@ static void record_param(tg_kernel *k, tg_loc at, const char *name, int64_t v, p
         }
     }
     if (k->nparams == TG_MAX_CONFIG) {
-        diag_error(&k->errors, at, "'%s' is one too many: at most %d params and tunables", name, TG_MAX_CONFIG);
+        diag_error(&k->errors, at, "'%s' is one too many: at most %d params and tunables", name,
+                   TG_MAX_CONFIG);
         return;
     }
     k->params[k->nparams++] = (tile_param){arena_copy(&k->memory, name), v, source, at};
@@ -368,7 +374,8 @@ tg_expr tg_ceildiv_expr(tg_kernel *k, tg_loc at, tg_expr a, int64_t b) {
     return (tg_expr){build_bounded(k, at, expr_add(m, expr_binary(m, at, TG_QUO, x, d), up))};
 }
 
-/* ---- launch arguments ------------------------------------------------------------------------------------ */
+/* ---- launch arguments ------------------------------------------------------------------------------------
+ */
 
 static bool argument_allowed(tg_kernel *k, tg_loc at, const char *word, const char *name) {
     if (k->has_grid) {
@@ -377,7 +384,8 @@ static bool argument_allowed(tg_kernel *k, tg_loc at, const char *word, const ch
         return false;
     }
     if (k->nargs == TILE_MAX_ARGS) {
-        diag_error(&k->errors, at, "%s '%s' is one too many: at most %d arguments", word, name, TILE_MAX_ARGS);
+        diag_error(&k->errors, at, "%s '%s' is one too many: at most %d arguments", word, name,
+                   TILE_MAX_ARGS);
         return false;
     }
     for (int i = 0; i < k->nargs; i++) {
@@ -437,13 +445,13 @@ static bool tensor_dim(tg_kernel *k, tg_loc at, buffer *b, int i, node *x) {
         return x->ival >= 1;
     }
     if (x->type != TYPE_INDEX || !expr_walk(x, not_an_extent, NULL)) {
-        diag_error(&k->errors, at, "tensor '%s': extent %d is '%s'; it must be an integer or made of extents", b->name,
-                   i, expr_text(&k->memory, x));
+        diag_error(&k->errors, at, "tensor '%s': extent %d is '%s'; it must be an integer or made of extents",
+                   b->name, i, expr_text(&k->memory, x));
         return false;
     }
     if (i > 0) {
-        diag_error(&k->errors, at, "tensor '%s': extent %d is known at launch only; just the outermost may be",
-                   b->name, i);
+        diag_error(&k->errors, at,
+                   "tensor '%s': extent %d is known at launch only; just the outermost may be", b->name, i);
         return false;
     }
     b->dim[i] = -1;
@@ -519,7 +527,8 @@ static buffer *tensor_of(tg_kernel *k, tg_loc at, const char *word, tg_buf handl
     }
     buffer *b = handle.node->buffer;
     if (b->space != TG_GLOBAL || b->view_of) {
-        diag_error(&k->errors, at, "%s: '%s' is no tensor; it was made at %s", word, b->name, build_place(k, b->at));
+        diag_error(&k->errors, at, "%s: '%s' is no tensor; it was made at %s", word, b->name,
+                   build_place(k, b->at));
         return NULL;
     }
     return b;
@@ -548,7 +557,8 @@ static bool add_alias(tg_kernel *k, tg_loc at, buffer *a, buffer *b) {
         }
     }
     if (a->naliases == most) {
-        diag_error(&k->errors, at, "alias: '%s' has %d aliases already; at most %d are possible", a->name, most, most);
+        diag_error(&k->errors, at, "alias: '%s' has %d aliases already; at most %d are possible", a->name,
+                   most, most);
         return false;
     }
     a->alias_of[a->naliases++] = b;

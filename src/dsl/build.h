@@ -8,8 +8,8 @@
  *   build_scope.c   the launch, loops, branches
  *   build_check.c   what can be judged only when the kernel is whole: tg_end()
  *
- * Every public function begins with build_ready() and answers poison when that is false.  A mistake is recorded
- * by diag_error() where it is found; what depends on its result is silent. */
+ * Every public function begins with build_ready() and answers poison when that is false.  A mistake is
+ * recorded by diag_error() where it is found; what depends on its result is silent. */
 #ifndef DSL_BUILD_H
 #define DSL_BUILD_H
 
@@ -21,7 +21,7 @@ typedef struct build_scope {
     struct build_scope *outer;
     tg_scope_kind kind;
     tg_loc at;
-    tile_stmt *stmt; /* NULL: grid, threads */
+    tile_stmt *stmt;   /* NULL: grid, threads */
     tile_block *block; /* the kernel's, before */
     tile_stmt *scope;
     int first_var, first_buffer; /* what was made inside ends with it */

@@ -31,13 +31,14 @@ static tg_buf handle_of(tg_kernel *k, tg_loc at, buffer *b) {
     return (tg_buf){x};
 }
 
-/* ---- making ---------------------------------------------------------------------------------------------- */
+/* ---- making ----------------------------------------------------------------------------------------------
+ */
 
 /* The type and the extents of something called `name`; false after a mistake. */
 static bool check_shape(tg_kernel *k, tg_loc at, const char *word, const char *name, const tg_shape *shape) {
     if (shape->n < 1 || shape->n > TG_MAX_RANK + 1) {
-        diag_error(&k->errors, at, "%s '%s' has %d dimensions; at most %d are possible", word, name, shape->n - 1,
-                   TG_MAX_RANK);
+        diag_error(&k->errors, at, "%s '%s' has %d dimensions; at most %d are possible", word, name,
+                   shape->n - 1, TG_MAX_RANK);
         return false;
     }
     if (!type_is_element(shape->v[0])) {
@@ -54,7 +55,8 @@ static bool check_shape(tg_kernel *k, tg_loc at, const char *word, const char *n
         bytes *= (double)shape->v[i];
     }
     if (bytes > MAX_BYTES) {
-        diag_error(&k->errors, at, "%s '%s' would have %.4g bytes, more than any device gives", word, name, bytes);
+        diag_error(&k->errors, at, "%s '%s' would have %.4g bytes, more than any device gives", word, name,
+                   bytes);
         return false;
     }
     return true;
@@ -86,8 +88,8 @@ static tg_buf allocate(tg_kernel *k, tg_loc at, tg_space space, tg_reduction red
     }
     build_scope *parallel = build_enclosing(k, TG_PARALLEL);
     if (parallel && space != TG_LOCAL) {
-        diag_error(&k->errors, at, "%s '%s' belongs to the whole block: declare it before the parallel at %s", word,
-                   name, build_place(k, parallel->at));
+        diag_error(&k->errors, at, "%s '%s' belongs to the whole block: declare it before the parallel at %s",
+                   word, name, build_place(k, parallel->at));
         return poison_buf(k);
     }
     buffer *b = build_new_buffer(k, at, space, name, shape->v[0]);
@@ -127,7 +129,8 @@ tg_buf tg_reducer(tg_kernel *k, tg_loc at, int64_t reduction, const char *name, 
     return allocate(k, at, TG_REDUCER, (tg_reduction)reduction, name, &shape);
 }
 
-/* ---- views ----------------------------------------------------------------------------------------------- */
+/* ---- views -----------------------------------------------------------------------------------------------
+ */
 
 /* Why the bytes of b cannot be seen as `shape`; NULL when they can. */
 static const char *view_mistake(tg_kernel *k, const buffer *b, const tg_shape *shape) {
@@ -152,8 +155,8 @@ static const char *view_mistake(tg_kernel *k, const buffer *b, const tg_shape *s
                            (long long)(n * type_bytes(type)), (long long)buffer_bytes(b));
     }
     if (b->space == TG_GLOBAL && type_bytes(type) > b->align) {
-        return arena_print(&k->memory, "%s needs an alignment of %d bytes but it is aligned to %lld", type_name(type),
-                           type_bytes(type), (long long)b->align);
+        return arena_print(&k->memory, "%s needs an alignment of %d bytes but it is aligned to %lld",
+                           type_name(type), type_bytes(type), (long long)b->align);
     }
     return NULL;
 }
@@ -184,14 +187,16 @@ tg_buf tg_view(tg_kernel *k, tg_loc at, tg_buf buf, tg_shape shape) {
     return handle_of(k, at, v);
 }
 
-/* ---- elements -------------------------------------------------------------------------------------------- */
+/* ---- elements --------------------------------------------------------------------------------------------
+ */
 
 static const char *dimensions(tg_kernel *k, int n) {
     return arena_print(&k->memory, "%d dimension%s", n, n == 1 ? "" : "s");
 }
 
 /* Indices or corners of b as index expressions in `to`; false when one is poison or a mistake. */
-static bool take_indices(tg_kernel *k, tg_loc at, const buffer *b, const tg_index *from, int step, node **to) {
+static bool take_indices(tg_kernel *k, tg_loc at, const buffer *b, const tg_index *from, int step,
+                         node **to) {
     for (int i = 0; i < b->rank; i++) {
         node *x = from->e[i * step].node;
         if (build_poisoned(x)) {
@@ -225,7 +230,8 @@ tg_ref tg_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index index) {
     return (tg_ref){build_bounded(k, at, expr_ref(&k->memory, at, b, index.n, x, 1))};
 }
 
-/* ---- regions --------------------------------------------------------------------------------------------- */
+/* ---- regions ---------------------------------------------------------------------------------------------
+ */
 
 static node *new_region(tg_kernel *k, tg_loc at, buffer *b, node **corner) {
     node *r = expr_ref(&k->memory, at, b, b->rank, corner, 1);
@@ -291,8 +297,8 @@ tg_tile tg_slice(tg_kernel *k, tg_loc at, tg_buf buf, tg_index pairs) {
             return (tg_tile){build_poison(k)};
         }
         if (length->kind != E_CONST || length->type != TYPE_INDEX || length->ival < 1) {
-            diag_error(&k->errors, at, "slice: length %d of '%s' is '%s'; it must be a positive host integer", i,
-                       r->buffer->name, expr_text(&k->memory, length));
+            diag_error(&k->errors, at, "slice: length %d of '%s' is '%s'; it must be a positive host integer",
+                       i, r->buffer->name, expr_text(&k->memory, length));
             return (tg_tile){build_poison(k)};
         }
         r->dim[i] = length->ival;

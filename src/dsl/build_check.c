@@ -10,7 +10,8 @@
 
 #include "dsl/build.h"
 
-/* ---- scopes, launch, configuration ----------------------------------------------------------------------- */
+/* ---- scopes, launch, configuration -----------------------------------------------------------------------
+ */
 
 static void check_scopes(tg_kernel *k) {
     for (build_scope *s = k->open; s; s = s->outer) {
@@ -86,13 +87,15 @@ static void check_config(tg_kernel *k) {
     for (int i = 0; i < k->config.n && !k->unmet && k->has_threads; i++) {
         const char *name = k->config.p[i].name;
         if (!k->config_used[i] && !is_extent_name(k, name)) {
-            diag_error(&k->errors, (tg_loc){k->name, 0}, "the configuration has '%s', which '%s' does not ask for%s",
-                       name, k->name, nearest(k, name));
+            diag_error(&k->errors, (tg_loc){k->name, 0},
+                       "the configuration has '%s', which '%s' does not ask for%s", name, k->name,
+                       nearest(k, name));
         }
     }
 }
 
-/* ---- tensors --------------------------------------------------------------------------------------------- */
+/* ---- tensors ---------------------------------------------------------------------------------------------
+ */
 
 static bool mark_read(node *x, void *user) {
     (void)user;
@@ -124,8 +127,8 @@ static void mark_write(tg_kernel *k, const tile_stmt *s, bool read, bool atomic)
     buffer *root = buffer_root(s->dst->buffer);
     mark_use(s->dst->buffer, read, true, atomic);
     if (root->is_constant) {
-        diag_error(&k->errors, s->at, "'%s' is written but was declared constant, as a tensor made at %s", root->name,
-                   build_place(k, root->at));
+        diag_error(&k->errors, s->at, "'%s' is written but was declared constant, as a tensor made at %s",
+                   root->name, build_place(k, root->at));
     }
 }
 
@@ -154,10 +157,11 @@ static void mark_block(tg_kernel *k, const tile_block *block) {
     }
 }
 
-/* ---- what is written near a read ------------------------------------------------------------------------- */
+/* ---- what is written near a read -------------------------------------------------------------------------
+ */
 
-/* Threads agree about what they read at one address if no thread writes it in the barrier interval of the read.
- * Writes by collective operations do not count: barriers are inserted around them. */
+/* Threads agree about what they read at one address if no thread writes it in the barrier interval of the
+ * read. Writes by collective operations do not count: barriers are inserted around them. */
 
 static bool same_bytes(const buffer *a, const buffer *b) {
     for (int i = 0; i < a->naliases; i++) {
@@ -188,7 +192,8 @@ static bool is_parallel(const tile_stmt *s) {
 }
 
 /* The last write after the last barrier among s .. before `stop`; `barrier`: there certainly was one. */
-static const tile_stmt *last_write(const tile_stmt *s, const tile_stmt *stop, const buffer *root, bool *barrier) {
+static const tile_stmt *last_write(const tile_stmt *s, const tile_stmt *stop, const buffer *root,
+                                   bool *barrier) {
     const tile_stmt *found = NULL;
     for (; s && s != stop; s = s->next) {
         if (s->kind == TILE_SYNC) {
@@ -209,7 +214,8 @@ static const tile_stmt *last_write(const tile_stmt *s, const tile_stmt *stop, co
 }
 
 /* The first write before any barrier among s .. before `stop`. */
-static const tile_stmt *first_write(const tile_stmt *s, const tile_stmt *stop, const buffer *root, bool *barrier) {
+static const tile_stmt *first_write(const tile_stmt *s, const tile_stmt *stop, const buffer *root,
+                                    bool *barrier) {
     for (; s && s != stop; s = s->next) {
         if (s->kind == TILE_SYNC) {
             *barrier = true;
@@ -296,16 +302,18 @@ static const tile_stmt *atomic_in(const tile_block *block, const buffer *root) {
 static const tile_stmt *disturber(const tg_kernel *k, const tile_stmt *s, const buffer *root) {
     const tile_stmt *found = write_before(k, s, root);
     found = found ? found : write_after(k, s, root);
-    return found || root->space != TG_GLOBAL ? found : atomic_in(&k->body, root); /* other blocks add whenever */
+    return found || root->space != TG_GLOBAL ? found
+                                             : atomic_in(&k->body, root); /* other blocks add whenever */
 }
 
-/* ---- collectives ----------------------------------------------------------------------------------------- */
+/* ---- collectives -----------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     tg_kernel *k;
-    bool *uniform; /* by id of the variable */
+    bool *uniform;           /* by id of the variable */
     const tile_stmt *reader; /* the statement that evaluates */
-    const char *why; /* the first reason why something is not uniform */
+    const char *why;         /* the first reason why something is not uniform */
 } checker;
 
 static bool differs(checker *c, const char *why) {
@@ -321,8 +329,8 @@ static bool load_agrees(checker *c, const node *x) {
     }
     const tile_stmt *write = disturber(k, c->reader, root);
     if (write) {
-        return differs(c, arena_print(&k->memory, "'%s' is written at %s with no sync_threads between", root->name,
-                                      build_place(k, write->at)));
+        return differs(c, arena_print(&k->memory, "'%s' is written at %s with no sync_threads between",
+                                      root->name, build_place(k, write->at)));
     }
     return true;
 }
@@ -393,11 +401,12 @@ static void report(checker *c, const tile_stmt *s, divergence *d) {
     tg_kernel *k = c->k;
     const char *word = collective_word(s);
     const char *scope = d->s->kind == TILE_WHEN ? "when" : tile_scope_word(d->s->scope);
-    diag_error(&k->errors, s->at,
-               "%s is collective, but threads of the block may disagree about '%s', the %s of the %s at %s (%s): "
-               "move it out of that scope",
-               word, expr_text(&k->memory, d->about), d->s->kind == TILE_WHEN ? "condition" : "trip count", scope,
-               build_place(k, d->s->at), d->why);
+    diag_error(
+        &k->errors, s->at,
+        "%s is collective, but threads of the block may disagree about '%s', the %s of the %s at %s (%s): "
+        "move it out of that scope",
+        word, expr_text(&k->memory, d->about), d->s->kind == TILE_WHEN ? "condition" : "trip count", scope,
+        build_place(k, d->s->at), d->why);
     d->reported = true;
 }
 
@@ -475,7 +484,8 @@ static void check_collectives(tg_kernel *k) {
     check_block(&c, &k->body, NULL);
 }
 
-/* ---- reducers -------------------------------------------------------------------------------------------- */
+/* ---- reducers --------------------------------------------------------------------------------------------
+ */
 
 typedef enum { UNSET, OPEN, CLOSED } epoch;
 
@@ -499,11 +509,11 @@ static void check_epoch(reducers *r, tg_loc at, const buffer *b, epoch wanted, c
     if (now == UNSET) {
         diag_error(&r->k->errors, at, "%s: reducer '%s' was never cleared or filled before", word, b->name);
     } else if (now == OPEN) {
-        diag_error(&r->k->errors, at, "%s: reducer '%s' holds partial results since %s: finalize it first", word,
-                   b->name, since);
+        diag_error(&r->k->errors, at, "%s: reducer '%s' holds partial results since %s: finalize it first",
+                   word, b->name, since);
     } else {
-        diag_error(&r->k->errors, at, "%s: reducer '%s' was finalized at %s: clear or fill it first", word, b->name,
-                   since);
+        diag_error(&r->k->errors, at, "%s: reducer '%s' was finalized at %s: clear or fill it first", word,
+                   b->name, since);
     }
 }
 
@@ -569,7 +579,8 @@ static void check_reducers(tg_kernel *k) {
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------- */
+/* ---- all -------------------------------------------------------------------------------------------------
+ */
 
 void build_check(tg_kernel *k) {
     check_scopes(k);

@@ -1,7 +1,7 @@
 /* build_scope.c -- the scopes of the builder: the launch, loops, branches; see build.h.
  *
- * The words of kernel.h close a scope from the step of a `for` loop, so a scope left by `break` is closed too,
- * but with `done` false.  A `return` closes nothing: tg_end() finds the scope still open. */
+ * The words of kernel.h close a scope from the step of a `for` loop, so a scope left by `break` is closed
+ * too, but with `done` false.  A `return` closes nothing: tg_end() finds the scope still open. */
 #include <string.h>
 
 #include "dsl/build.h"
@@ -19,11 +19,13 @@ bool build_inside(tg_kernel *k, tg_loc at, const char *word) {
     if (build_enclosing(k, TG_THREADS)) {
         return true;
     }
-    diag_error(&k->errors, at, "%s stands outside threads: statements belong in grid(..) threads(..) { .. }", word);
+    diag_error(&k->errors, at, "%s stands outside threads: statements belong in grid(..) threads(..) { .. }",
+               word);
     return false;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ---------------------------------------------------------------------------------------------
+ */
 
 static build_scope *push(tg_kernel *k, tg_loc at, tg_scope_kind kind) {
     build_scope *s = ARENA_NEW(&k->memory, build_scope);
@@ -73,7 +75,8 @@ static node *take_extent(tg_kernel *k, tg_loc at, const char *what, node *x, int
 
 static bool known_at_launch(node *x, void *user) {
     (void)user;
-    return x->kind != E_LOAD && (x->kind != E_VAR || x->var->kind == VAR_EXTENT || x->var->kind == VAR_SCALAR);
+    return x->kind != E_LOAD &&
+           (x->kind != E_VAR || x->var->kind == VAR_EXTENT || x->var->kind == VAR_SCALAR);
 }
 
 static bool launch_allowed(tg_kernel *k, tg_loc at, tg_scope_kind kind, bool already, tg_loc before, int n) {
@@ -102,7 +105,8 @@ static void open_grid(tg_kernel *k, tg_loc at, const tg_axes *axes, tg_expr *han
         const char *what = axis_name(k, TG_GRID, axes, i);
         node *x = take_extent(k, at, what, axes->extent[i].node, 1);
         if (x && !expr_walk(x, known_at_launch, NULL)) {
-            diag_error(&k->errors, at, "%s is '%s'; it must be known at launch", what, expr_text(&k->memory, x));
+            diag_error(&k->errors, at, "%s is '%s'; it must be known at launch", what,
+                       expr_text(&k->memory, x));
         }
         var *v = axes->name[i] ? axis_var(k, at, VAR_GRID, axes->name[i], i, x) : NULL;
         handle[i].node = v ? expr_var(&k->memory, at, v) : build_poison(k);
@@ -143,8 +147,8 @@ static void open_threads(tg_kernel *k, tg_loc at, const tg_axes *axes, tg_expr *
         }
     }
     if (total > MAX_THREADS) {
-        diag_error(&k->errors, at, "threads: %lld threads in a block; at most %d are possible", (long long)total,
-                   MAX_THREADS);
+        diag_error(&k->errors, at, "threads: %lld threads in a block; at most %d are possible",
+                   (long long)total, MAX_THREADS);
     }
 }
 
@@ -157,7 +161,8 @@ static void check_loop(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t opti
     if (kind == TG_PIPELINED && (option < 1 || option > 16)) {
         diag_error(&k->errors, at, "pipelined: %lld stages; it must be 1 to 16", (long long)option);
     } else if (kind == TG_SERIAL && option < 0) {
-        diag_error(&k->errors, at, "serial: the unroll factor is %lld; it must not be negative", (long long)option);
+        diag_error(&k->errors, at, "serial: the unroll factor is %lld; it must not be negative",
+                   (long long)option);
     } else if (kind != TG_SERIAL && kind != TG_PIPELINED && option != 0) {
         diag_error(&k->errors, at, "%s takes (name, extent) pairs and nothing else", word);
     }
@@ -182,7 +187,8 @@ static void open_loop(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t optio
     bool inside = build_inside(k, at, tile_scope_word(kind));
     int n = axes->n < 0 ? 0 : axes->n > TG_MAX_RANK ? TG_MAX_RANK : axes->n;
     if (n != axes->n || n == 0) {
-        diag_error(&k->errors, at, "%s has %d axes; it must be 1 to %d", tile_scope_word(kind), axes->n, TG_MAX_RANK);
+        diag_error(&k->errors, at, "%s has %d axes; it must be 1 to %d", tile_scope_word(kind), axes->n,
+                   TG_MAX_RANK);
     }
     if (inside) {
         check_loop(k, at, kind, option);
@@ -228,10 +234,13 @@ static void open_otherwise(tg_kernel *k, tg_loc at) {
     tile_stmt *when = k->block->last;
     if (!when || when->kind != TILE_WHEN || when->has_otherwise) {
         diag_error(&k->errors, at, "otherwise does not follow a when");
-        when = build_stmt(k, at, TILE_WHEN);
-        when->value = build_poison(k);
+        when
+            = build_stmt(k, at, TILE_WHEN);
+        when
+            ->value = build_poison(k);
     }
-    when->has_otherwise = true;
+    when
+        ->has_otherwise = true;
     push(k, at, TG_OTHERWISE)->stmt = when;
     k->scope = when;
     k->block = &when->otherwise;
@@ -249,7 +258,8 @@ tg_scope tg_open(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t option, tg
     case TG_GRID:
     case TG_THREADS:
         if (option) {
-            diag_error(&k->errors, at, "%s takes (name, extent) pairs and nothing else", tile_scope_word(kind));
+            diag_error(&k->errors, at, "%s takes (name, extent) pairs and nothing else",
+                       tile_scope_word(kind));
         }
         if (kind == TG_GRID) {
             open_grid(k, at, &axes, s.axis);
@@ -276,7 +286,8 @@ tg_scope tg_open(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t option, tg
     return s;
 }
 
-/* ---- closing --------------------------------------------------------------------------------------------- */
+/* ---- closing ---------------------------------------------------------------------------------------------
+ */
 
 static void pop(tg_kernel *k) {
     build_scope *s = k->open;

@@ -1,4 +1,5 @@
-/* build_stmt.c -- the builder's statements on elements: let, stores, atomics, allreduce, print, check; see build.h.
+/* build_stmt.c -- the builder's statements on elements: let, stores, atomics, allreduce, print, check; see
+ * build.h.
  *
  * Each checks that it may stand here, then what it names, then types, and appends one statement. */
 #include <string.h>
@@ -23,7 +24,8 @@ void build_append(tg_kernel *k, tile_stmt *s) {
     block->last = s;
 }
 
-/* ---- what an expression names ---------------------------------------------------------------------------- */
+/* ---- what an expression names ----------------------------------------------------------------------------
+ */
 
 static bool var_exists(tg_kernel *k, tg_loc at, const var *v) {
     if (v->id >= k->nvars || k->vars[v->id] != v) {
@@ -60,8 +62,8 @@ static bool element_inside(tg_kernel *k, const node *ref) {
         if (build_poisoned(x) || (x->hi >= 0 && (b->dim[i] < 0 || x->lo < b->dim[i]))) {
             continue;
         }
-        diag_error(&k->errors, ref->at, "index %d of '%s' is '%s' but the extent is %lld; it was made at %s", i,
-                   b->name, expr_text(&k->memory, x), (long long)b->dim[i], build_place(k, b->at));
+        diag_error(&k->errors, ref->at, "index %d of '%s' is '%s' but the extent is %lld; it was made at %s",
+                   i, b->name, expr_text(&k->memory, x), (long long)b->dim[i], build_place(k, b->at));
         return false;
     }
     return true;
@@ -134,15 +136,18 @@ bool build_uses(tg_kernel *k, tg_loc at, node *x) {
 }
 
 bool build_has_thread(tg_kernel *k, tg_loc at, const char *word, buffer *b) {
-    if (k->threads_named || (b->space != TG_GLOBAL && b->space != TG_SHARED) || build_enclosing(k, TG_PARALLEL)) {
+    if (k->threads_named || (b->space != TG_GLOBAL && b->space != TG_SHARED) ||
+        build_enclosing(k, TG_PARALLEL)) {
         return true;
     }
-    diag_error(&k->errors, at, "%s: every thread would write '%s': use parallel(i, 1) or name the threads, at %s",
-               word, b->name, build_place(k, k->threads_at));
+    diag_error(&k->errors, at,
+               "%s: every thread would write '%s': use parallel(i, 1) or name the threads, at %s", word,
+               b->name, build_place(k, k->threads_at));
     return false;
 }
 
-/* ---- let and allreduce ----------------------------------------------------------------------------------- */
+/* ---- let and allreduce -----------------------------------------------------------------------------------
+ */
 
 static tg_expr poison(tg_kernel *k) {
     return (tg_expr){build_poison(k)};
@@ -224,7 +229,8 @@ tg_expr tg_allreduce(tg_kernel *k, tg_loc at, int64_t reduction, tg_expr v, tg_e
         return poison(k);
     }
     if (reduction < TG_SUM || reduction > TG_MIN) {
-        diag_error(&k->errors, at, "allreduce: %lld is no reduction; SUM, MAX and MIN are", (long long)reduction);
+        diag_error(&k->errors, at, "allreduce: %lld is no reduction; SUM, MAX and MIN are",
+                   (long long)reduction);
         return poison(k);
     }
     var *along = thread_axis(k, at, axis.node);
@@ -250,11 +256,13 @@ tg_expr tg_allreduce(tg_kernel *k, tg_loc at, int64_t reduction, tg_expr v, tg_e
     return (tg_expr){expr_var(&k->memory, at, s->var)};
 }
 
-/* ---- stores ---------------------------------------------------------------------------------------------- */
+/* ---- stores ----------------------------------------------------------------------------------------------
+ */
 
 /* The store of a value of the place's type, checked; NULL after a mistake. */
 static tile_stmt *store(tg_kernel *k, tg_loc at, tile_kind kind, const char *word, tg_ref dst, tg_expr v) {
-    if (!build_ready(k, at) || !build_inside(k, at, word) || build_poisoned(dst.node) || build_poisoned(v.node)) {
+    if (!build_ready(k, at) || !build_inside(k, at, word) || build_poisoned(dst.node) ||
+        build_poisoned(v.node)) {
         return NULL;
     }
     buffer *b = dst.node->buffer;
@@ -310,18 +318,20 @@ void tg_atomic(tg_kernel *k, tg_loc at, tg_reduction op, tg_ref dst, tg_expr v) 
     }
     const buffer *b = s->dst->buffer;
     if (b->space != TG_GLOBAL && b->space != TG_SHARED) {
-        diag_error(&k->errors, at, "%s: '%s', made at %s, is not shared between threads: use accum", word, b->name,
-                   build_place(k, b->at));
+        diag_error(&k->errors, at, "%s: '%s', made at %s, is not shared between threads: use accum", word,
+                   b->name, build_place(k, b->at));
     } else if (!has_atomics(b->type)) {
-        diag_error(&k->errors, at, "%s: '%s' is %s; atomics exist for i32, u32, i64, u64, f16, bf16, f32, f64", word,
-                   b->name, type_name(b->type));
+        diag_error(&k->errors, at,
+                   "%s: '%s' is %s; atomics exist for i32, u32, i64, u64, f16, bf16, f32, f64", word, b->name,
+                   type_name(b->type));
     } else {
         s->reduction = op;
         build_append(k, s);
     }
 }
 
-/* ---- print and check ------------------------------------------------------------------------------------- */
+/* ---- print and check -------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     const char *start; /* the '%' */
@@ -360,8 +370,8 @@ static bool print_value(tg_kernel *k, tg_loc at, const conversion *c, int i, nod
     }
     bool is_wide = type == TG_I64 || type == TG_U64;
     if (is_wide != c->is_long && !c->is_float && type != TYPE_INDEX) {
-        diag_error(&k->errors, at, "print: value %d is %s, so write %%%s%c and not %.*s", i + 1, type_name(type),
-                   is_wide ? "ll" : "", c->start[c->length - 1], c->length, c->start);
+        diag_error(&k->errors, at, "print: value %d is %s, so write %%%s%c and not %.*s", i + 1,
+                   type_name(type), is_wide ? "ll" : "", c->start[c->length - 1], c->length, c->start);
         return false;
     }
     return true;
@@ -376,8 +386,8 @@ static bool check_format(tg_kernel *k, tg_loc at, const char *format, int n, nod
             continue;
         }
         if (!read_conversion(p, &c)) {
-            diag_error(&k->errors, at, "print: '%.*s' is no conversion; d, u, x, lld, llu, llx, f, e, g are", c.length,
-                       p);
+            diag_error(&k->errors, at, "print: '%.*s' is no conversion; d, u, x, lld, llu, llx, f, e, g are",
+                       c.length, p);
             return false;
         }
         if (found < n && !print_value(k, at, &c, found, &values[found])) {

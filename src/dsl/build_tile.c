@@ -1,4 +1,5 @@
-/* build_tile.c -- the builder's statements on tiles: copy, clear, fill, reduce, finalize, sync_threads; see build.h.
+/* build_tile.c -- the builder's statements on tiles: copy, clear, fill, reduce, finalize, sync_threads; see
+ * build.h.
  *
  * They belong to all threads of a block, except a copy, clear or fill of a local, which is each thread's own.
  * Here: not inside parallel, shapes, types.  Uniform conditions are judged by build_check.c. */
@@ -14,7 +15,8 @@ bool build_collective(tg_kernel *k, tg_loc at, const char *word) {
     return !p;
 }
 
-/* ---- regions --------------------------------------------------------------------------------------------- */
+/* ---- regions ---------------------------------------------------------------------------------------------
+ */
 
 static bool is_local(const node *region) {
     return region->buffer->space == TG_LOCAL;
@@ -26,8 +28,8 @@ static bool region_inside(tg_kernel *k, tg_loc at, const char *word, const node 
     for (int i = 0; i < r->n && b->space != TG_GLOBAL; i++) {
         const node *corner = r->arg[i];
         if (corner->lo >= 0 ? corner->lo > b->dim[i] - r->dim[i] : corner->hi < 0) {
-            diag_error(&k->errors, at, "%s: '%s' leaves the buffer: extent %d is %lld; it was made at %s", word,
-                       expr_text(&k->memory, r), i, (long long)b->dim[i], build_place(k, b->at));
+            diag_error(&k->errors, at, "%s: '%s' leaves the buffer: extent %d is %lld; it was made at %s",
+                       word, expr_text(&k->memory, r), i, (long long)b->dim[i], build_place(k, b->at));
             return false;
         }
     }
@@ -43,8 +45,8 @@ static bool has_lengths(tg_kernel *k, tg_loc at, const char *word, const node *r
             return false;
         }
         if (r->dim[i] == 0) {
-            diag_error(&k->errors, at, "%s: '%s' takes its length from the other side of a copy: use slice", word,
-                       expr_text(&k->memory, r));
+            diag_error(&k->errors, at, "%s: '%s' takes its length from the other side of a copy: use slice",
+                       word, expr_text(&k->memory, r));
             return false;
         }
     }
@@ -65,19 +67,20 @@ static node *resolved(tg_kernel *k, const node *r, const int64_t *length) {
     return full;
 }
 
-/* ---- copy ------------------------------------------------------------------------------------------------ */
+/* ---- copy ------------------------------------------------------------------------------------------------
+ */
 
 static bool say_extents_differ(tg_kernel *k, tg_loc at, const node *a, int i, int64_t n, const node *b, int j,
                                int64_t m) {
     const node *longer = i < 0 ? b : a;
     if (i < 0 || j < 0) {
         const node *other = i < 0 ? a : b;
-        diag_error(&k->errors, at, "copy: extent %d of '%s' is %lld but '%s' has %d dimension%s", i < 0 ? j : i,
-                   longer->buffer->name, (long long)(i < 0 ? m : n), other->buffer->name, other->n,
-                   other->n == 1 ? "" : "s");
+        diag_error(&k->errors, at, "copy: extent %d of '%s' is %lld but '%s' has %d dimension%s",
+                   i < 0 ? j : i, longer->buffer->name, (long long)(i < 0 ? m : n), other->buffer->name,
+                   other->n, other->n == 1 ? "" : "s");
     } else if (i == j) {
-        diag_error(&k->errors, at, "copy: extent %d of '%s' is %lld but that of '%s' is %lld", i, a->buffer->name,
-                   (long long)n, b->buffer->name, (long long)m);
+        diag_error(&k->errors, at, "copy: extent %d of '%s' is %lld but that of '%s' is %lld", i,
+                   a->buffer->name, (long long)n, b->buffer->name, (long long)m);
     } else {
         diag_error(&k->errors, at, "copy: extent %d of '%s' is %lld but extent %d of '%s' is %lld", i,
                    a->buffer->name, (long long)n, j, b->buffer->name, (long long)m);
@@ -148,7 +151,8 @@ static bool overlap(tg_kernel *k, const node *a, const node *b) {
 static bool check_options(tg_kernel *k, tg_loc at, const tg_copy_options *o, const node *src) {
     const buffer *b = src->buffer;
     if (o->width < 0 || (o->width & (o->width - 1)) || o->width * type_bytes(b->type) > 16) {
-        diag_error(&k->errors, at, "copy: a width of %d elements of %s; it must be a power of two of up to 16 bytes",
+        diag_error(&k->errors, at,
+                   "copy: a width of %d elements of %s; it must be a power of two of up to 16 bytes",
                    o->width, type_name(b->type));
         return false;
     }
@@ -157,7 +161,8 @@ static bool check_options(tg_kernel *k, tg_loc at, const tg_copy_options *o, con
         return false;
     }
     if (o->outside != 0.0 && b->space != TG_GLOBAL) {
-        diag_error(&k->errors, at, "copy: nothing of '%s' is outside: only reads of tensors are padded", b->name);
+        diag_error(&k->errors, at, "copy: nothing of '%s' is outside: only reads of tensors are padded",
+                   b->name);
         return false;
     }
     node *outside = expr_const(&k->memory, at, value_real(TYPE_REAL, o->outside));
@@ -169,8 +174,8 @@ static bool not_a_reducer(tg_kernel *k, tg_loc at, const char *word, const buffe
     if (b->space != TG_REDUCER) {
         return true;
     }
-    diag_error(&k->errors, at, "%s into the reducer '%s', made at %s: accum combines, fill seeds", word, b->name,
-               build_place(k, b->at));
+    diag_error(&k->errors, at, "%s into the reducer '%s', made at %s: accum combines, fill seeds", word,
+               b->name, build_place(k, b->at));
     return false;
 }
 
@@ -187,8 +192,8 @@ void tg_copy(tg_kernel *k, tg_loc at, tg_tile src, tg_tile dst, tg_copy_options 
         return;
     }
     if (is_open_ended(a) && is_open_ended(b)) {
-        diag_error(&k->errors, at, "copy: neither '%s' nor '%s' says how much: use slice on one side", a->buffer->name,
-                   b->buffer->name);
+        diag_error(&k->errors, at, "copy: neither '%s' nor '%s' says how much: use slice on one side",
+                   a->buffer->name, b->buffer->name);
         return;
     }
     if ((!is_open_ended(a) && !has_lengths(k, at, "copy", a)) ||
@@ -205,7 +210,8 @@ void tg_copy(tg_kernel *k, tg_loc at, tg_tile src, tg_tile dst, tg_copy_options 
         return;
     }
     if (overlap(k, a, b)) {
-        diag_error(&k->errors, at, "copy: '%s' and '%s' overlap", expr_text(&k->memory, a), expr_text(&k->memory, b));
+        diag_error(&k->errors, at, "copy: '%s' and '%s' overlap", expr_text(&k->memory, a),
+                   expr_text(&k->memory, b));
         return;
     }
     tile_stmt *s = build_stmt(k, at, TILE_COPY);
@@ -215,7 +221,8 @@ void tg_copy(tg_kernel *k, tg_loc at, tg_tile src, tg_tile dst, tg_copy_options 
     build_append(k, s);
 }
 
-/* ---- clear and fill -------------------------------------------------------------------------------------- */
+/* ---- clear and fill --------------------------------------------------------------------------------------
+ */
 
 static tile_stmt *fill(tg_kernel *k, tg_loc at, const char *word, node *r) {
     if (!build_ready(k, at) || !build_inside(k, at, word) || build_poisoned(r)) {
@@ -237,8 +244,9 @@ void tg_clear(tg_kernel *k, tg_loc at, tg_tile dst) {
     if (s) {
         const buffer *b = s->dst->buffer;
         s->is_clear = true;
-        s->value = expr_const(&k->memory, at, b->space == TG_REDUCER ? reduction_identity(b->reduction, b->type)
-                                                                     : value_int(b->type, 0));
+        s->value = expr_const(&k->memory, at,
+                              b->space == TG_REDUCER ? reduction_identity(b->reduction, b->type)
+                                                     : value_int(b->type, 0));
         build_append(k, s);
     }
 }
@@ -258,12 +266,14 @@ void tg_fill(tg_kernel *k, tg_loc at, tg_tile dst, tg_expr v) {
     }
 }
 
-/* ---- reduce, finalize, sync_threads ---------------------------------------------------------------------- */
+/* ---- reduce, finalize, sync_threads ----------------------------------------------------------------------
+ */
 
 static bool can_reduce(tg_kernel *k, tg_loc at, const buffer *b) {
     if (b->space == TG_GLOBAL || b->space == TG_LOCAL) {
-        diag_error(&k->errors, at, "reduce works on fragments and shared buffers; '%s', made at %s, is neither",
-                   b->name, build_place(k, b->at));
+        diag_error(&k->errors, at,
+                   "reduce works on fragments and shared buffers; '%s', made at %s, is neither", b->name,
+                   build_place(k, b->at));
         return false;
     }
     if (b->type == TG_BOOL) {
@@ -281,15 +291,15 @@ static bool reduce_shapes(tg_kernel *k, tg_loc at, const buffer *src, const buff
         return false;
     }
     if (dst->rank != src->rank - 1) {
-        diag_error(&k->errors, at, "reduce: '%s' has %d dimensions, so '%s' must have %d and not %d", src->name,
-                   src->rank, dst->name, src->rank - 1, dst->rank);
+        diag_error(&k->errors, at, "reduce: '%s' has %d dimensions, so '%s' must have %d and not %d",
+                   src->name, src->rank, dst->name, src->rank - 1, dst->rank);
         return false;
     }
     for (int i = 0; i < dst->rank; i++) {
         int j = i < dim ? i : i + 1;
         if (src->dim[j] != dst->dim[i]) {
-            diag_error(&k->errors, at, "reduce: extent %d of '%s' is %lld but extent %d of '%s' is %lld", j, src->name,
-                       (long long)src->dim[j], i, dst->name, (long long)dst->dim[i]);
+            diag_error(&k->errors, at, "reduce: extent %d of '%s' is %lld but extent %d of '%s' is %lld", j,
+                       src->name, (long long)src->dim[j], i, dst->name, (long long)dst->dim[i]);
             return false;
         }
     }
@@ -302,7 +312,8 @@ void tg_reduce(tg_kernel *k, tg_loc at, int64_t reduction, tg_buf src, tg_buf ds
         return;
     }
     if (reduction < TG_SUM || reduction > TG_MIN) {
-        diag_error(&k->errors, at, "reduce: %lld is no reduction; SUM, MAX and MIN are", (long long)reduction);
+        diag_error(&k->errors, at, "reduce: %lld is no reduction; SUM, MAX and MIN are",
+                   (long long)reduction);
         return;
     }
     const buffer *a = src.node->buffer, *b = dst.node->buffer;
@@ -325,7 +336,8 @@ void tg_finalize(tg_kernel *k, tg_loc at, tg_buf reducer) {
     }
     const buffer *b = reducer.node->buffer;
     if (b->space != TG_REDUCER) {
-        diag_error(&k->errors, at, "finalize: '%s', made at %s, is no reducer", b->name, build_place(k, b->at));
+        diag_error(&k->errors, at, "finalize: '%s', made at %s, is no reducer", b->name,
+                   build_place(k, b->at));
     } else if (build_uses(k, at, reducer.node)) {
         tile_stmt *s = build_stmt(k, at, TILE_FINALIZE);
         s->dst = reducer.node;
@@ -334,7 +346,8 @@ void tg_finalize(tg_kernel *k, tg_loc at, tg_buf reducer) {
 }
 
 void tg_sync_threads(tg_kernel *k, tg_loc at) {
-    if (build_ready(k, at) && build_inside(k, at, "sync_threads") && build_collective(k, at, "sync_threads")) {
+    if (build_ready(k, at) && build_inside(k, at, "sync_threads") &&
+        build_collective(k, at, "sync_threads")) {
         build_append(k, build_stmt(k, at, TILE_SYNC));
     }
 }

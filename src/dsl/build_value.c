@@ -1,8 +1,8 @@
 /* build_value.c -- literals, conversions and operators of the builder; see build.h.
  *
- * Types meet here.  A host literal (TYPE_INDEX constant, TYPE_REAL) takes the type of its place or of the other
- * operand if that type can hold it; an index meets a typed integer by turning it into an index; everything else
- * of two types is a mistake whose message names the cast. */
+ * Types meet here.  A host literal (TYPE_INDEX constant, TYPE_REAL) takes the type of its place or of the
+ * other operand if that type can hold it; an index meets a typed integer by turning it into an index;
+ * everything else of two types is a mistake whose message names the cast. */
 #include <math.h>
 #include <string.h>
 
@@ -33,11 +33,13 @@ node *build_bounded(tg_kernel *k, tg_loc at, node *x) {
     if (expr_size(x) <= BUILD_MAX_SIZE) {
         return x;
     }
-    diag_error(&k->errors, at, "an expression of more than %d parts: name some of it with let", BUILD_MAX_SIZE);
+    diag_error(&k->errors, at, "an expression of more than %d parts: name some of it with let",
+               BUILD_MAX_SIZE);
     return build_poison(k);
 }
 
-/* ---- literals -------------------------------------------------------------------------------------------- */
+/* ---- literals --------------------------------------------------------------------------------------------
+ */
 
 static bool is_literal(const node *x) {
     return x->kind == E_CONST && (x->type == TYPE_INDEX || x->type == TYPE_REAL);
@@ -74,8 +76,8 @@ static void say_unfit(tg_kernel *k, tg_loc at, const char *place, int64_t type, 
     const char *shown = expr_text(&k->memory, x);
     bool rounds = x->type == TYPE_INDEX && real_fits(type, (double)x->ival) && type_is_float(type);
     if (rounds) {
-        diag_error(&k->errors, at, "%s does not fit %s exactly, which is %s: write %s.0 to round it", shown, place,
-                   type_name(type), shown);
+        diag_error(&k->errors, at, "%s does not fit %s exactly, which is %s: write %s.0 to round it", shown,
+                   place, type_name(type), shown);
     } else {
         diag_error(&k->errors, at, "%s does not fit %s, which is %s", shown, place, type_name(type));
     }
@@ -93,7 +95,8 @@ node *build_settle(tg_kernel *k, tg_loc at, node *x) {
     return settled;
 }
 
-/* ---- conversions to a place ------------------------------------------------------------------------------ */
+/* ---- conversions to a place ------------------------------------------------------------------------------
+ */
 
 static node *index_to_place(tg_kernel *k, tg_loc at, const char *place, int64_t type, node *x) {
     if (x->hi < type_min(type) || x->lo > type_max(type)) {
@@ -123,8 +126,8 @@ node *build_convert(tg_kernel *k, tg_loc at, const char *place, int64_t type, no
                    type_name(x->type));
         return NULL;
     }
-    diag_error(&k->errors, at, "%s is %s but the value is %s: convert it, as in %s(x)", place, type_name(type),
-               type_name(x->type), type_name(type));
+    diag_error(&k->errors, at, "%s is %s but the value is %s: convert it, as in %s(x)", place,
+               type_name(type), type_name(x->type), type_name(type));
     return NULL;
 }
 
@@ -151,11 +154,13 @@ node *build_truth(tg_kernel *k, tg_loc at, const char *what, node *x) {
     if (x->kind == E_CONST && x->type == TYPE_INDEX && (x->ival == 0 || x->ival == 1)) {
         return expr_const(&k->memory, at, value_int(TG_BOOL, x->ival)); /* a C comparison of host integers */
     }
-    diag_error(&k->errors, at, "%s is %s; it must be bool: compare it, as in ne(x, 0)", what, type_name(x->type));
+    diag_error(&k->errors, at, "%s is %s; it must be bool: compare it, as in ne(x, 0)", what,
+               type_name(x->type));
     return NULL;
 }
 
-/* ---- operands of one type -------------------------------------------------------------------------------- */
+/* ---- operands of one type --------------------------------------------------------------------------------
+ */
 
 static bool say_mixed(tg_kernel *k, tg_loc at, const node *x, const node *y) {
     const node *wanted = type_is_float(x->type) ? x : y; /* suggest the cast that loses least */
@@ -214,7 +219,8 @@ static bool unify(tg_kernel *k, tg_loc at, node **x, node **y) {
     return say_mixed(k, at, *x, *y);
 }
 
-/* ---- operators ------------------------------------------------------------------------------------------- */
+/* ---- operators -------------------------------------------------------------------------------------------
+ */
 
 static const char *accepted_text(accepted a) {
     switch (a) {
@@ -283,7 +289,8 @@ static bool check_constants(tg_kernel *k, tg_loc at, tg_op op, const node *x, co
         value_unary(op, expr_value(x), &fault);
     }
     if (fault != FAULT_NONE) {
-        diag_error(&k->errors, at, "%s: %s of %s constants", word, value_fault_text(fault), type_name(x->type));
+        diag_error(&k->errors, at, "%s: %s of %s constants", word, value_fault_text(fault),
+                   type_name(x->type));
     }
     return fault == FAULT_NONE;
 }
@@ -292,7 +299,8 @@ static bool valid_op(tg_kernel *k, tg_loc at, tg_op op, int operands) {
     if ((int)op >= 1 && (int)op < OPS && op_rows[op].operands == operands) {
         return true;
     }
-    diag_error(&k->errors, at, "%d is no operator on %d operand%s", (int)op, operands, operands == 1 ? "" : "s");
+    diag_error(&k->errors, at, "%d is no operator on %d operand%s", (int)op, operands,
+               operands == 1 ? "" : "s");
     return false;
 }
 
@@ -308,7 +316,8 @@ static bool unify_truth(tg_kernel *k, tg_loc at, tg_op op, node **x, node **y) {
 /* The count may be of another integer type than what is shifted. */
 static bool unify_shift(tg_kernel *k, tg_loc at, tg_op op, node **x, node **y) {
     const char *word = op_rows[op].word;
-    if (is_literal(*x) && type_is_integer((*y)->type) && (*y)->type != TYPE_INDEX && !literal_meets(k, at, x, *y)) {
+    if (is_literal(*x) && type_is_integer((*y)->type) && (*y)->type != TYPE_INDEX &&
+        !literal_meets(k, at, x, *y)) {
         return false;
     }
     if (!type_is_integer((*y)->type)) {
@@ -386,7 +395,8 @@ tg_expr tg_choose(tg_kernel *k, tg_loc at, tg_expr condition, tg_expr a, tg_expr
     return (tg_expr){build_bounded(k, at, expr_choose(&k->memory, at, c, x, y))};
 }
 
-/* ---- casts ----------------------------------------------------------------------------------------------- */
+/* ---- casts -----------------------------------------------------------------------------------------------
+ */
 
 /* What the user writes wraps as in C.  A cast node of an index checks instead, so where the index may lie
  * outside, it goes through i64, which holds every index. */
@@ -412,7 +422,8 @@ tg_expr tg_cast(tg_kernel *k, tg_loc at, int64_t dtype, tg_expr a) {
         value_fault fault = FAULT_NONE;
         value_cast(expr_value(x), dtype, &fault);
         if (fault != FAULT_NONE) {
-            diag_error(&k->errors, at, "%s is out of the range of %s", expr_text(&k->memory, x), type_name(dtype));
+            diag_error(&k->errors, at, "%s is out of the range of %s", expr_text(&k->memory, x),
+                       type_name(dtype));
             return poison(k);
         }
     }
@@ -430,7 +441,8 @@ tg_expr tg_bitcast(tg_kernel *k, tg_loc at, int64_t dtype, tg_expr a) {
         return poison(k);
     }
     if (!type_is_element(x->type)) {
-        diag_error(&k->errors, at, "bitcast: '%s' is %s, which has no bits yet: convert it first, as in u32(x)",
+        diag_error(&k->errors, at,
+                   "bitcast: '%s' is %s, which has no bits yet: convert it first, as in u32(x)",
                    expr_text(&k->memory, x), type_name(x->type));
         return poison(k);
     }
@@ -439,8 +451,8 @@ tg_expr tg_bitcast(tg_kernel *k, tg_loc at, int64_t dtype, tg_expr a) {
         return poison(k);
     }
     if (type_bits(dtype) != type_bits(x->type)) {
-        diag_error(&k->errors, at, "bitcast: %s has %d bits but %s has %d", type_name(dtype), type_bits(dtype),
-                   type_name(x->type), type_bits(x->type));
+        diag_error(&k->errors, at, "bitcast: %s has %d bits but %s has %d", type_name(dtype),
+                   type_bits(dtype), type_name(x->type), type_bits(x->type));
         return poison(k);
     }
     return (tg_expr){build_bounded(k, at, expr_bitcast(&k->memory, at, dtype, x))};

@@ -47,5 +47,6 @@ void diag_bug(const char *file, int line, const char *format, ...)
     ;
 /* The text of a tg_bug() since the last call of this function in this thread, else NULL. */
 const char *diag_take_bug(void);
+bool diag_has_bug(void); /* would diag_take_bug() have a text? */
 
 #endif

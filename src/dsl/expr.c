@@ -1,7 +1,8 @@
 /* expr.c -- makes, folds and compares expressions; see expr.h.  expr_print.c prints them.
  *
- * Folding happens at birth and never changes what a program means: index arithmetic is exact, so its identities
- * hold; of typed integers only x + 0 and its like; floats only constant with constant, in their own type.
+ * Folding happens at birth and never changes what a program means: index arithmetic is exact, so its
+ * identities hold; of typed integers only x + 0 and its like; floats only constant with constant, in their
+ * own type.
  *
  * Reading order: ranges (what is known about a value), folding (one function an operator), the makers, the
  * questions. */
@@ -12,7 +13,8 @@
 
 #include "dsl/diag.h"
 
-/* ---- buffers --------------------------------------------------------------------------------------------- */
+/* ---- buffers ---------------------------------------------------------------------------------------------
+ */
 
 buffer *buffer_root(buffer *b) {
     while (b->view_of) {
@@ -44,7 +46,8 @@ int64_t buffer_bytes(const buffer *b) {
     return n < 0 ? -1 : n * type_bytes(b->type);
 }
 
-/* ---- saturating arithmetic ------------------------------------------------------------------------------- */
+/* ---- saturating arithmetic -------------------------------------------------------------------------------
+ */
 
 static bool add_fits(int64_t a, int64_t b) {
     return b >= 0 ? a <= INT64_MAX - b : a >= INT64_MIN - b;
@@ -80,7 +83,8 @@ static int64_t max64(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* ---- ranges ---------------------------------------------------------------------------------------------- */
+/* ---- ranges ----------------------------------------------------------------------------------------------
+ */
 
 typedef struct {
     int64_t lo, hi;
@@ -220,7 +224,8 @@ static range within(int64_t type, tg_op op, range r) {
                : whole;
 }
 
-/* ---- nodes ----------------------------------------------------------------------------------------------- */
+/* ---- nodes -----------------------------------------------------------------------------------------------
+ */
 
 static node *make(arena *a, tg_loc at, node_kind kind, int64_t type) {
     node *x = ARENA_NEW(a, node);
@@ -270,7 +275,8 @@ static node *make_op(arena *a, tg_loc at, tg_op op, node *x, node *y) {
     node *r = make_with(a, at, E_OP, result_type(op, x->type), y ? 2 : 1, (node *[]){x, y});
     r->op = op;
     if (type_is_integer(r->type) && has_range(x) && (!y || has_range(y))) {
-        set_range(r, within(r->type, op, range_of(op, of(x), y ? of(y) : (range){0, 0}, type_range(r->type))));
+        set_range(r,
+                  within(r->type, op, range_of(op, of(x), y ? of(y) : (range){0, 0}, type_range(r->type))));
     }
     return r;
 }
@@ -279,7 +285,8 @@ static bool poisoned(const node *x) {
     return x->kind == E_POISON;
 }
 
-/* ---- folding of index arithmetic ------------------------------------------------------------------------- */
+/* ---- folding of index arithmetic -------------------------------------------------------------------------
+ */
 
 static bool is_op(const node *x, tg_op op) {
     return x->kind == E_OP && x->op == op;
@@ -406,7 +413,8 @@ static node *index_divide(arena *a, tg_loc at, tg_op op, node *x, node *y) {
     return op == TG_QUO ? index_add(a, at, s.whole, rest) : rest;
 }
 
-/* ---- folding --------------------------------------------------------------------------------------------- */
+/* ---- folding ---------------------------------------------------------------------------------------------
+ */
 
 bool expr_is_const(const node *x) {
     return x->kind == E_CONST;
@@ -426,7 +434,8 @@ static node *fold_constants(arena *a, tg_loc at, tg_op op, node *x, node *y) {
         return NULL;
     }
     value_fault fault = FAULT_NONE;
-    value v = y ? value_binary(op, expr_value(x), expr_value(y), &fault) : value_unary(op, expr_value(x), &fault);
+    value v =
+        y ? value_binary(op, expr_value(x), expr_value(y), &fault) : value_unary(op, expr_value(x), &fault);
     return fault == FAULT_NONE ? expr_const(a, at, v) : NULL; /* a fault stays for the witnesses to report */
 }
 
@@ -497,7 +506,8 @@ static node *fold_index(arena *a, tg_loc at, tg_op op, node *x, node *y) {
 /* x + 0, x * 1, x / 1, x << 0, x | 0 of any integer. */
 static node *fold_neutral(tg_op op, node *x, node *y) {
     bool one = op == TG_MUL || op == TG_QUO;
-    bool zero = op == TG_ADD || op == TG_SUB || op == TG_SHL || op == TG_SHR || op == TG_BIT_OR || op == TG_BIT_XOR;
+    bool zero =
+        op == TG_ADD || op == TG_SUB || op == TG_SHL || op == TG_SHR || op == TG_BIT_OR || op == TG_BIT_XOR;
     bool commutes = op == TG_ADD || op == TG_MUL || op == TG_BIT_OR || op == TG_BIT_XOR;
     if ((zero && expr_is_int(y, 0)) || (one && expr_is_int(y, 1))) {
         return x;
@@ -505,7 +515,8 @@ static node *fold_neutral(tg_op op, node *x, node *y) {
     return commutes && ((zero && expr_is_int(x, 0)) || (one && expr_is_int(x, 1))) ? y : NULL;
 }
 
-/* ---- makers ---------------------------------------------------------------------------------------------- */
+/* ---- makers ----------------------------------------------------------------------------------------------
+ */
 
 node *expr_int(arena *a, tg_loc at, int64_t v) {
     node *x = make(a, at, E_CONST, TYPE_INDEX);
@@ -620,7 +631,8 @@ node *expr_cast(arena *a, tg_loc at, int64_t type, node *x) {
             return expr_const(a, at, v);
         }
     }
-    if (type == TYPE_INDEX && x->kind == E_CAST && x->arg[0]->type == TYPE_INDEX && type_is_integer(x->type)) {
+    if (type == TYPE_INDEX && x->kind == E_CAST && x->arg[0]->type == TYPE_INDEX &&
+        type_is_integer(x->type)) {
         node *inner = x->arg[0]; /* there and back */
         if (inner->lo >= type_min(x->type) && inner->hi <= type_max(x->type)) {
             return inner;
@@ -667,7 +679,8 @@ node *expr_mul(arena *a, node *x, int64_t c) {
     return expr_binary(a, x->at, TG_MUL, x, expr_int(a, x->at, c));
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------- */
+/* ---- questions -------------------------------------------------------------------------------------------
+ */
 
 static bool same_head(const node *x, const node *y) {
     if (x->kind != y->kind || x->type != y->type || x->n != y->n || x->lanes != y->lanes) {

@@ -87,7 +87,8 @@ static void print_op(const node *x, text *out) {
         text_add(out, op->text);
         print_at(x->arg[0], op->level + 1, out); /* -(-x), not --x */
     } else {
-        bool regroups = x->type == TYPE_INDEX && (x->op == TG_ADD || x->op == TG_MUL) && (x->arg[1]->kind == E_OP && x->arg[1]->op == x->op);
+        bool regroups = x->type == TYPE_INDEX && (x->op == TG_ADD || x->op == TG_MUL) &&
+                        (x->arg[1]->kind == E_OP && x->arg[1]->op == x->op);
         print_at(x->arg[0], op->level, out);
         text_print(out, " %s ", op->text);
         print_at(x->arg[1], op->level + !regroups, out);

@@ -1,15 +1,16 @@
 /* value.c -- what each operator does to typed values; see value.h.
  *
  * Integers are computed in 64 bits and then brought into their type: small types wrap, signed 32- and 64-bit
- * ones fault where the exact result does not fit.  Floats are computed in float (f16, bf16, f32) or double (f64,
- * TYPE_REAL) and rounded once. */
+ * ones fault where the exact result does not fit.  Floats are computed in float (f16, bf16, f32) or double
+ * (f64, TYPE_REAL) and rounded once. */
 #include "dsl/value.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
 
-/* ---- tables ---------------------------------------------------------------------------------------------- */
+/* ---- tables ----------------------------------------------------------------------------------------------
+ */
 
 typedef enum { BOOLEAN, SIGNED, UNSIGNED, FLOATING } type_class;
 
@@ -106,7 +107,8 @@ const char *value_fault_text(value_fault fault) {
     return "unknown fault";
 }
 
-/* ---- bit patterns of floats ------------------------------------------------------------------------------ */
+/* ---- bit patterns of floats ------------------------------------------------------------------------------
+ */
 
 static uint32_t f32_bits(float x) {
     uint32_t bits;
@@ -133,7 +135,8 @@ static double f64_from(uint64_t bits) {
 }
 
 /* A double that rounds to the same f16, bf16 or f32 as x would: a bit lost by `narrow` stays visible as the
- * lowest bit of the mantissa ("round to odd"), so that the second rounding sees no tie where there was none. */
+ * lowest bit of the mantissa ("round to odd"), so that the second rounding sees no tie where there was none.
+ */
 static float f64_to_f32_odd(double x) {
     float near = (float)x;
     if (isnan(x) || (double)near == x) {
@@ -211,7 +214,8 @@ uint16_t f64_to_bf16(double x) {
     return f32_to_bf16(f64_to_f32_odd(x));
 }
 
-/* ---- making and reading ---------------------------------------------------------------------------------- */
+/* ---- making and reading ----------------------------------------------------------------------------------
+ */
 
 static value from_f32(int64_t type, float x) {
     if (type == TG_F16) {
@@ -304,7 +308,8 @@ double value_as_real(value v) {
     return v.type == TG_U64 ? (double)v.bits : (double)value_as_int(v);
 }
 
-/* ---- conversions ----------------------------------------------------------------------------------------- */
+/* ---- conversions -----------------------------------------------------------------------------------------
+ */
 
 static void raise(value_fault *fault, value_fault which) {
     if (fault && *fault == FAULT_NONE) {
@@ -361,14 +366,16 @@ value value_bitcast(value v, int64_t type) {
     return (value){type, v.bits};
 }
 
-/* ---- operators on integers ------------------------------------------------------------------------------- */
+/* ---- operators on integers -------------------------------------------------------------------------------
+ */
 
 /* Does overflow of this type wrap? */
 static bool type_wraps(int64_t type) {
     return !type_is_signed(type) || type_bits(type) < 32;
 }
 
-/* The result of exact arithmetic: `low` are its low 64 bits, `beyond` tells that int64_t could not hold it. */
+/* The result of exact arithmetic: `low` are its low 64 bits, `beyond` tells that int64_t could not hold it.
+ */
 static value bring_in(int64_t type, uint64_t low, bool beyond, value_fault *fault) {
     value v = from_int(type, low);
     if (!type_wraps(type) && (beyond || value_as_int(v) != (int64_t)low)) {
@@ -512,7 +519,8 @@ static value int_unary(tg_op op, value a, value_fault *fault) {
     }
 }
 
-/* ---- operators on floats --------------------------------------------------------------------------------- */
+/* ---- operators on floats ---------------------------------------------------------------------------------
+ */
 
 /* NaN wins; of two zeros the negative one is less. */
 static double real_min(double a, double b) {
@@ -608,7 +616,8 @@ static value float_unary(tg_op op, value a) {
     return from_f32(a.type, narrow_unary(op, to_f32(a)));
 }
 
-/* ---- public ---------------------------------------------------------------------------------------------- */
+/* ---- public ----------------------------------------------------------------------------------------------
+ */
 
 value value_unary(tg_op op, value a, value_fault *fault) {
     return type_is_float(a.type) ? float_unary(op, a) : int_unary(op, a, fault);
