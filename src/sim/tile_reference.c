@@ -162,11 +162,7 @@ static void together(machine *m, const tile_stmt *s) {
             ;
         break;
     case TILE_STORE:
-        reference_store(m, s);
-        break;
     case TILE_ACCUM:
-        reference_accum(m, s);
-        break;
     case TILE_ALLOC:
     case TILE_LET:
     case TILE_ATOMIC:
@@ -207,7 +203,7 @@ static const char *word(const tile_stmt *s) {
     case TILE_WHEN:
         break;
     }
-    return "a store to a fragment";
+    return "?";
 }
 
 static int count_at(const machine *m, const tile_stmt *s, int *first) {

@@ -122,9 +122,7 @@ void reference_thread(machine *m);
 /* The statement after s in the current thread: in the next trip of a loop where s ends its body.  NULL at the
  * end of the kernel, and at the end of an iteration of a parallel loop. */
 const tile_stmt *reference_next(machine *m, const tile_stmt *s);
-/* What s does when its turn has come, control flow apart. */
-void reference_store(machine *m, const tile_stmt *s);
-void reference_accum(machine *m, const tile_stmt *s);
+/* What s does when its turn has come. */
 void reference_copy(machine *m, const tile_stmt *s);
 void reference_fill(machine *m, const tile_stmt *s);
 void reference_reduce(machine *m, const tile_stmt *s);

@@ -56,7 +56,7 @@ static const tile_stmt *enter_branch(machine *m, const tile_stmt *s) {
 /* ---- elements --------------------------------------------------------------------------------------------
  */
 
-void reference_store(machine *m, const tile_stmt *s) {
+static void store(machine *m, const tile_stmt *s) {
     place *p;
     const value v = reference_eval(m, s->value);
     const int64_t offset = reference_locate(m, s->dst, &p);
@@ -81,7 +81,7 @@ static void update(machine *m, const tile_stmt *s, tg_op op) {
     reference_put(m, p, offset, reference_fit(m, p, sum, s->dst));
 }
 
-void reference_accum(machine *m, const tile_stmt *s) {
+static void accumulate(machine *m, const tile_stmt *s) {
     const place *p = reference_place(m, s->dst->buffer);
     reference_expect(m, p, EPOCH_OPEN, s->dst);
     update(m, s, p->root->buffer->space == TG_REDUCER ? reduction_op(p->root->buffer->reduction) : TG_ADD);
@@ -178,8 +178,7 @@ static tg_space space_of(machine *m, const node *place_node) {
     return reference_place(m, place_node->buffer)->root->buffer->space;
 }
 
-/* True where the block acts as one.  Elements of fragments and reducers written outside parallel loops count:
- * such a statement has one effect, however many threads hold the element. */
+/* True where the block acts as one. */
 static bool is_collective(machine *m, const tile_stmt *s) {
     switch (s->kind) {
     case TILE_ALLREDUCE:
@@ -193,11 +192,10 @@ static bool is_collective(machine *m, const tile_stmt *s) {
         return space_of(m, s->dst) != TG_LOCAL;
     case TILE_LOOP:
         return s->scope == TG_PARALLEL;
-    case TILE_STORE:
-    case TILE_ACCUM:
-        return m->iteration == 0 && (space_of(m, s->dst) == TG_FRAGMENT || space_of(m, s->dst) == TG_REDUCER);
     case TILE_ALLOC:
     case TILE_LET:
+    case TILE_STORE:
+    case TILE_ACCUM:
     case TILE_ATOMIC:
     case TILE_PRINT:
     case TILE_CHECK:
@@ -217,10 +215,10 @@ static const tile_stmt *execute(machine *m, const tile_stmt *s) {
         m->current->cell[s->var->id] = reference_eval(m, s->value);
         break;
     case TILE_STORE:
-        reference_store(m, s);
+        store(m, s);
         break;
     case TILE_ACCUM:
-        reference_accum(m, s);
+        accumulate(m, s);
         break;
     case TILE_ATOMIC:
         update(m, s, reduction_op(s->reduction));
