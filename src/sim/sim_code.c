@@ -357,11 +357,11 @@ static int place_of(compiler *c, tg_loc at) {
     return code->nplaces++;
 }
 
-static const code_site *site_of(compiler *c, const node *ref) {
+static const code_site *site_of(compiler *c, const node *ref, tg_loc at) {
     code_site *site = ARENA_NEW(&c->code->memory, code_site);
     site->ref = ref;
     site->buffer = &c->buffers[ref->buffer->id];
-    site->at = ref->at.file != NULL ? ref->at : c->stmt->at;
+    site->at = at.file != NULL ? at : c->stmt->at;
     site->place = place_of(c, site->at);
     site->type = ref->buffer->type;
     site->lanes = ref->lanes > 1 ? ref->lanes : 1;
@@ -419,7 +419,7 @@ static code_reg fresh_value(compiler *c, const node *x) {
     case E_VAR:
         return variable(c, x);
     case E_LOAD:
-        return load(c, site_of(c, x->arg[0]));
+        return load(c, site_of(c, x->arg[0], x->at));
     case E_OP:
         return operation(c, x);
     case E_CHOOSE:
@@ -477,7 +477,7 @@ static void store(compiler *c, const code_site *site, code_reg v, tg_loc at) {
 }
 
 static void statement_store(compiler *c, const thread_stmt *s) {
-    const code_site *site = site_of(c, s->dst);
+    const code_site *site = site_of(c, s->dst, s->at);
     code_reg v = value_of(c, s->value);
     if (s->accumulates) {
         v = cast_to(c, v, site->type, s->at);
@@ -488,7 +488,7 @@ static void statement_store(compiler *c, const thread_stmt *s) {
 }
 
 static void statement_atomic(compiler *c, const thread_stmt *s) {
-    const code_site *site = site_of(c, s->dst);
+    const code_site *site = site_of(c, s->dst, s->at);
     const code_reg v = spread(c, cast_to(c, value_of(c, s->value), site->type, s->at));
     if (site->lanes != 1) {
         refuse(c, "an atomic operation on a vector");

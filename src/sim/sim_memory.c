@@ -265,26 +265,35 @@ static void check_written(sim *s, const warp *w, const access *a) {
     }
 }
 
+/* "write by thread 3 of block (0, 0, 0)" */
+static void add_party(const sim *s, text *out, race_access kind, int thread, int64_t block) {
+    text_print(out, "%s by thread %d", word_of(kind), thread);
+    if (block >= 0) {
+        const int64_t x = s->grid[0], y = s->grid[1];
+        text_print(out, " of block (%lld, %lld, %lld)", (long long)(block % x), (long long)(block / x % y),
+                   (long long)(block / x / y));
+    }
+}
+
+/* The earlier access first.  Of two places the upper one is `at`, so that a pair of lines is one finding
+ * whatever the order in which the warps came. */
 static void report_race(sim *s, const warp *w, const access *a, int lane, const race_conflict *other,
                         bool same_value) {
-    text where = {0};
-    add_element(&where, a->buffer, address_of(a, lane));
-    const tg_loc there = s->code.places[other->party.place];
-    const finding_kind kind = same_value ? FINDING_NOTE : FINDING_RACE;
-    const char *how = same_value ? "the same value; " : "";
-    if (other->across_blocks) {
-        const int64_t n = other->block;
-        sim_report(s, kind, a->site->at, there, w->first + lane, other->party.thread,
-                   "'%s': %s here, %s by thread %d of block (%lld, %lld, %lld); %snothing orders blocks",
-                   or_nothing(&where), word_of(a->kind), word_of(other->access), other->party.thread,
-                   (long long)(n % s->grid[0]), (long long)(n / s->grid[0] % s->grid[1]),
-                   (long long)(n / s->grid[0] / s->grid[1]), how);
-    } else {
-        sim_report(s, kind, a->site->at, there, w->first + lane, other->party.thread,
-                   "'%s': %s by thread %d, %s by thread %d, %sno barrier between", or_nothing(&where),
-                   word_of(other->access), other->party.thread, word_of(a->kind), w->first + lane, how);
-    }
-    text_free(&where);
+    const tg_loc here = a->site->at, there = s->code.places[other->party.place];
+    const bool is_upper = here.line <= there.line;
+    const int me = w->first + lane, they = other->party.thread;
+    text what = {0};
+    text_add(&what, "'");
+    add_element(&what, a->buffer, address_of(a, lane));
+    text_add(&what, "': ");
+    add_party(s, &what, other->access, they, other->across_blocks ? (int64_t)other->block : -1);
+    text_add(&what, ", ");
+    add_party(s, &what, a->kind, me, other->across_blocks ? (int64_t)s->block.number : -1);
+    sim_report(s, same_value ? FINDING_NOTE : FINDING_RACE, is_upper ? here : there, is_upper ? there : here,
+               is_upper ? me : they, is_upper ? they : me, "%s%s%s", or_nothing(&what),
+               same_value ? ", the same value" : "",
+               other->across_blocks ? "; nothing orders blocks" : ", no barrier between");
+    text_free(&what);
 }
 
 /* One lane's access enters the shadow.  `image`: what it is about to write; NULL for other accesses. */
