@@ -24,7 +24,7 @@ enum { MAX_TENSORS = 8 };
 
 static int passed, failed;
 static bool family_good;
-static device *gpu;
+static device_handle *gpu;
 
 static const int64_t all_types[] = {TG_BOOL, TG_I8,  TG_U8,  TG_I16,  TG_U16, TG_I32, TG_U32,
                                     TG_I64,  TG_U64, TG_F16, TG_BF16, TG_F32, TG_F64};
