@@ -25,10 +25,6 @@ typedef struct access {
     int64_t address[SIM_MAX_WAVE]; /* bytes from the buffer's beginning */
 } access;
 
-#define FOR_LANES(lane, mask)                                                                                \
-    for (uint64_t rest_ = (mask), lane = 0; rest_ != 0 && (lane = (uint64_t)sim_first_lane(rest_), true);    \
-         rest_ &= rest_ - 1)
-
 /* ---- texts -----------------------------------------------------------------------------------------------
  */
 
@@ -198,26 +194,33 @@ static int64_t address_of(const access *a, int lane) {
 /* ---- observing -------------------------------------------------------------------------------------------
  */
 
-/* Bytes from a start that is aligned for any access: shared memory's, or the tensor's. */
+/* Shared memory and locals start aligned for any access, a tensor as it is declared.  Widths are powers of
+ * two. */
 static bool is_misaligned(const access *a, int lane) {
     const buffer *root = a->buffer->root->decl;
-    const bool base = root->space != TG_LOCAL && root->space != TG_SHARED && root->align < a->bytes;
-    return base || (a->buffer->offset + address_of(a, lane)) % a->bytes != 0;
+    const bool base = root->space == TG_GLOBAL && root->align < a->bytes;
+    return base || ((a->buffer->offset + address_of(a, lane)) & (a->bytes - 1)) != 0;
+}
+
+static void report_misaligned(sim *s, const warp *w, const access *a, int lane) {
+    text where = {0};
+    add_element(&where, a->buffer, address_of(a, lane));
+    sim_report(s, FINDING_MISALIGNED, a->site->at, (tg_loc){0}, w->first + lane, -1,
+               "%s of %d bytes at '%s', %lld bytes from a start aligned to %lld", word_of(a->kind), a->bytes,
+               or_nothing(&where), (long long)address_of(a, lane), (long long)a->buffer->root->decl->align);
+    text_free(&where);
 }
 
 static void check_alignment(sim *s, const warp *w, const access *a) {
     if (a->site->lanes == 1) {
         return;
     }
+    if (a->uniform && !is_misaligned(a, 0)) {
+        return;
+    }
     FOR_LANES(lane, a->inside) {
         if (is_misaligned(a, (int)lane)) {
-            text where = {0};
-            add_element(&where, a->buffer, address_of(a, (int)lane));
-            sim_report(s, FINDING_MISALIGNED, a->site->at, (tg_loc){0}, w->first + (int)lane, -1,
-                       "%s of %d bytes at '%s', %lld bytes from a start aligned to %lld", word_of(a->kind),
-                       a->bytes, or_nothing(&where), (long long)address_of(a, (int)lane),
-                       (long long)a->buffer->root->decl->align);
-            text_free(&where);
+            report_misaligned(s, w, a, (int)lane);
         }
     }
 }
@@ -258,8 +261,12 @@ static void check_written(sim *s, const warp *w, const access *a) {
     if (a->buffer->decl->space != TG_SHARED || a->kind == RACE_WRITE) {
         return;
     }
+    const race_shadow *shadow = s->block.shared_shadow;
+    if (a->uniform && a->inside != 0 && race_is_written(shadow, shadow_address(a, 0), a->bytes)) {
+        return;
+    }
     FOR_LANES(lane, a->inside) {
-        if (!race_is_written(s->block.shared_shadow, shadow_address(a, (int)lane), a->bytes)) {
+        if (!race_is_written(shadow, shadow_address(a, (int)lane), a->bytes)) {
             report_unwritten(s, w, a, (int)lane);
         }
     }
@@ -296,14 +303,17 @@ static void report_race(sim *s, const warp *w, const access *a, int lane, const 
     text_free(&what);
 }
 
+static race_who who_is(const sim *s, const warp *w, const access *a, int lane) {
+    const race_party party = {(uint16_t)(w->first + lane), (uint16_t)a->site->place};
+    return (race_who){s->block.number, s->block.epoch, party};
+}
+
 /* One lane's access enters the shadow.  `image`: what it is about to write; NULL for other accesses. */
 static void touch(sim *s, const warp *w, const access *a, int lane, const unsigned char *image) {
-    race_shadow *shadow = shadow_of(s, a);
-    const race_who who = {
-        s->block.number, s->block.epoch, {(uint16_t)(w->first + lane), (uint16_t)a->site->place}};
+    const race_who who = who_is(s, w, a, lane);
     race_conflict other;
     bool enough = true;
-    if (race_touch(shadow, shadow_address(a, lane), a->bytes, a->kind, &who, &other, &enough)) {
+    if (race_touch(shadow_of(s, a), shadow_address(a, lane), a->bytes, a->kind, &who, &other, &enough)) {
         const bool same = image != NULL && other.access == RACE_WRITE &&
                           memcmp(a->buffer->data + address_of(a, lane), image, (size_t)a->bytes) == 0;
         report_race(s, w, a, lane, &other, same);
@@ -315,13 +325,22 @@ static bool has_races(const sim *s, const access *a) {
     return !s->options->skip_races && shadow_of(s, a) != NULL;
 }
 
-/* Of one address for all lanes two threads tell all that there is to tell. */
+/* The lanes that the shadow took without a question. */
+static uint64_t touch_quietly(const sim *s, const warp *w, const access *a, uint64_t lanes) {
+    const race_who who = who_is(s, w, a, 0);
+    return race_touch_lanes(shadow_of(s, a), a->buffer->shadow_at, a->address, a->bytes, lanes, a->kind,
+                            &who);
+}
+
 static void check_races(sim *s, const warp *w, const access *a) {
-    int left = a->uniform ? 2 : SIM_MAX_WAVE;
-    FOR_LANES(lane, a->inside) {
-        if (left-- > 0) {
-            touch(s, w, a, (int)lane, NULL);
-        }
+    uint64_t lanes = a->inside;
+    if (a->uniform) { /* of one address two threads tell all that there is to tell */
+        const uint64_t others = lanes & (lanes - 1);
+        lanes &= ~(others & (others - 1));
+    }
+    const uint64_t quiet = a->uniform ? 0 : touch_quietly(s, w, a, lanes);
+    FOR_LANES(lane, lanes & ~quiet) {
+        touch(s, w, a, (int)lane, NULL);
     }
 }
 
@@ -370,6 +389,33 @@ static void gather(void *restrict out, size_t stride, const unsigned char *base,
         GATHER(uint32_t, uint32_t);
     default: /* 64 bits */
         GATHER(uint64_t, uint64_t);
+    }
+}
+
+/* Register j of the lanes to their element j. */
+#define SCATTER(memory, lane_type)                                                                           \
+    for (int j = 0; j < site->lanes; j++) {                                                                  \
+        const lane_type *x = (const lane_type *)(const void *)(from + (size_t)j * stride);                   \
+        unsigned char *to = base + (size_t)j * sizeof(memory);                                               \
+        for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) {                                           \
+            const int l = sim_first_lane(rest);                                                              \
+            const memory narrow = (memory)x[l];                                                              \
+            memcpy(to + address[l], &narrow, sizeof narrow);                                                 \
+        }                                                                                                    \
+    }                                                                                                        \
+    break
+
+static void scatter(const unsigned char *from, size_t stride, unsigned char *base, const int64_t *address,
+                    const code_site *site, uint64_t lanes) {
+    switch (site->buffer->element) {
+    case 1:
+        SCATTER(uint8_t, uint32_t);
+    case 2:
+        SCATTER(uint16_t, uint32_t);
+    case 4:
+        SCATTER(uint32_t, uint32_t);
+    default:
+        SCATTER(uint64_t, uint64_t);
     }
 }
 
@@ -434,7 +480,8 @@ static void read_bytes(const sim *s, access *a, const unsigned char *base, void 
         }
     } else {
         const int64_t safe = a->address[sim_first_lane(a->inside)];
-        for (int l = 0; l < s->wave; l++) {
+        const bool all = a->inside == UINT64_MAX >> (64 - s->wave);
+        for (int l = 0; l < s->wave && !all; l++) {
             a->address[l] = a->inside >> l & 1 ? a->address[l] : safe;
         }
         gather(out, stride, base, a->address, a->site->type, a->site->lanes, s->wave);
@@ -581,6 +628,22 @@ static void store_lane(sim *s, const warp *w, const access *a, code_reg from, in
     memcpy(a->buffer->data + address_of(a, lane), image, (size_t)a->bytes);
 }
 
+/* The lanes that race with nobody, at once; then the others one by one. */
+static void store_lanes(sim *s, const warp *w, const access *a, code_reg from) {
+    const bool at_once = has_races(s, a) && !a->uniform && a->buffer->decl->space == TG_SHARED;
+    const uint64_t quiet = at_once ? touch_quietly(s, w, a, a->inside) : 0;
+    const size_t stride = from.n > 1 ? (size_t)lane_bytes(a->site->type) * (size_t)s->wave : 0;
+    if (quiet != 0) {
+        scatter(w->frame + from.at, stride, a->buffer->data, a->address, a->site, quiet);
+    }
+    FOR_LANES(lane, quiet) {
+        race_set_written(s->block.shared_shadow, shadow_address(a, (int)lane), a->bytes);
+    }
+    FOR_LANES(lane, a->inside & ~quiet) {
+        store_lane(s, w, a, from, (int)lane);
+    }
+}
+
 static void store_local_bytes(const sim *s, const warp *w, access *a, code_reg from) {
     unsigned char *base = local_bytes(s, w, a);
     FOR_LANES(lane, a->inside) {
@@ -598,9 +661,7 @@ void sim_memory_store(sim *s, warp *w, const code_instr *i) {
     } else if (a.buffer->decl->space == TG_LOCAL) {
         store_local_bytes(s, w, &a, i->a);
     } else {
-        FOR_LANES(lane, a.inside) {
-            store_lane(s, w, &a, i->a, (int)lane);
-        }
+        store_lanes(s, w, &a, i->a);
     }
 }
 

@@ -218,12 +218,60 @@ bool race_touch(race_shadow *s, int64_t from, int bytes, race_access access, con
     return races;
 }
 
+/* Nobody but `me`, as a writer, touched the cell in this epoch; reads may have company. */
+static inline bool is_quiet(const race_cell *c, race_access access, uint16_t me) {
+    const bool alone = c->writer[1].thread == RACE_NOBODY &&
+                       (c->writer[0].thread == RACE_NOBODY || c->writer[0].thread == me);
+    return alone && c->atomic[0].thread == RACE_NOBODY &&
+           (access == RACE_READ || c->reader[0].thread == RACE_NOBODY);
+}
+
+static inline bool touch_quietly(race_cell *c, race_access access, uint32_t epoch, race_party me) {
+    if (c->epoch != epoch) {
+        cell_reset(c, epoch);
+    } else if (!is_quiet(c, access, me.thread)) {
+        return false;
+    }
+    join(access == RACE_READ ? c->reader : c->writer, me);
+    return true;
+}
+
+uint64_t race_touch_lanes(race_shadow *s, int64_t base, const int64_t *address, int bytes, uint64_t lanes,
+                          race_access access, const race_who *who) {
+    uint64_t recorded = 0;
+    if (s->cells == NULL || access == RACE_ATOMIC) {
+        return 0;
+    }
+    for (int l = 0; l < 64 && lanes >> l != 0; l++) {
+        if (!(lanes >> l & 1)) {
+            continue;
+        }
+        const race_party me = {(uint16_t)(who->party.thread + l), who->party.place};
+        const int64_t from = base + address[l];
+        const int64_t last = (from + bytes - 1) >> s->granule_log2;
+        for (int64_t i = from >> s->granule_log2; i <= last; i++) {
+            if (!touch_quietly(&s->cells[i], access, who->epoch, me)) {
+                return recorded;
+            }
+        }
+        recorded |= (uint64_t)1 << l;
+    }
+    return recorded;
+}
+
+/* Few cells: a loop is faster than a call. */
 bool race_is_written(const race_shadow *s, int64_t from, int bytes) {
-    const int64_t first = from >> s->granule_log2, last = (from + bytes - 1) >> s->granule_log2;
-    return memchr(s->written + first, 0, (size_t)(last - first + 1)) == NULL;
+    const int64_t last = (from + bytes - 1) >> s->granule_log2;
+    unsigned char all = 1;
+    for (int64_t i = from >> s->granule_log2; i <= last; i++) {
+        all &= s->written[i];
+    }
+    return all != 0;
 }
 
 void race_set_written(race_shadow *s, int64_t from, int bytes) {
-    const int64_t first = from >> s->granule_log2, last = (from + bytes - 1) >> s->granule_log2;
-    memset(s->written + first, 1, (size_t)(last - first + 1));
+    const int64_t last = (from + bytes - 1) >> s->granule_log2;
+    for (int64_t i = from >> s->granule_log2; i <= last; i++) {
+        s->written[i] = 1;
+    }
 }

@@ -72,7 +72,11 @@ void race_block_ended(race_shadow *s);
  */
 bool race_touch(race_shadow *s, int64_t from, int bytes, race_access access, const race_who *who,
                 race_conflict *conflict, bool *enough);
-/* True when every cell was written in this block; then also nothing changes. */
+/* Shared memory, many at once: lane l touches `bytes` at base + address[l].  Records lanes in ascending order
+ * while nothing speaks against them, and returns those; the others are for race_touch.  `who` is lane 0. */
+uint64_t race_touch_lanes(race_shadow *s, int64_t base, const int64_t *address, int bytes, uint64_t lanes,
+                          race_access access, const race_who *who);
+/* Shared memory: was everything at `from` written in this block? */
 bool race_is_written(const race_shadow *s, int64_t from, int bytes);
 void race_set_written(race_shadow *s, int64_t from, int bytes);
 

@@ -11,6 +11,24 @@
 #include "sim/sim_code.h"
 #include "sim/sim_race.h"
 
+/* The lowest lane of a mask; 64: none. */
+static inline int sim_first_lane(uint64_t mask) {
+#if defined __GNUC__
+    return mask == 0 ? 64 : __builtin_ctzll(mask);
+#else
+    int lane = 0;
+    while (lane < 64 && !(mask >> lane & 1)) {
+        lane++;
+    }
+    return lane;
+#endif
+}
+
+/* Every lane of a mask, in ascending order. */
+#define FOR_LANES(lane, mask)                                                                                \
+    for (uint64_t rest_ = (mask), lane = 0; rest_ != 0 && (lane = (uint64_t)sim_first_lane(rest_), true);    \
+         rest_ &= rest_ - 1)
+
 typedef enum warp_state { WARP_READY, WARP_BLOCKED, WARP_EXITED } warp_state;
 
 /* A mask put aside by IF or FOR. */
@@ -75,7 +93,6 @@ void sim_report(sim *s, finding_kind kind, tg_loc at, tg_loc other, int thread, 
     ;
 /* Where the lanes that `mask` lacks went another way. */
 tg_loc sim_divergence(const warp *w, int lane);
-int sim_first_lane(uint64_t mask); /* 64: none */
 
 /* One operation on one lane by dsl/value.h, its fault reported. */
 value sim_apply(sim *s, const warp *w, const code_instr *i, int lane, value a, value b);

@@ -7,22 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int sim_first_lane(uint64_t mask) {
-#if defined __GNUC__
-    return mask == 0 ? 64 : __builtin_ctzll(mask);
-#else
-    int lane = 0;
-    while (lane < 64 && !(mask >> lane & 1)) {
-        lane++;
-    }
-    return lane;
-#endif
-}
-
-#define FOR_LANES(lane, mask)                                                                                \
-    for (uint64_t rest_ = (mask), lane = 0; rest_ != 0 && (lane = (uint64_t)sim_first_lane(rest_), true);    \
-         rest_ &= rest_ - 1)
-
 /* ---- arithmetic ------------------------------------------------------------------------------------------
  */
 
