@@ -85,8 +85,16 @@ static tg_builder *builder_of(void *library, const tg_kernel_record *record) {
     return find_function(library, record->name, &build, sizeof build) ? build : record->build;
 }
 
+static int by_place(const void *a, const void *b) {
+    const tg_kernel_record *x = ((const gallery_kernel *)a)->record, *y = ((const gallery_kernel *)b)->record;
+    const int order = strcmp(x->file, y->file);
+    return order ? order : x->line - y->line;
+}
+
+/* In the order of the source, which compilers and linkers do not keep. */
 static void add_table(gallery *g, table_function *table, void *library, bool is_built_in, const rows *all, int nfiles) {
     int n = 0;
+    const int begin = g->n;
     const tg_kernel_record *const *records = table(&n);
     for (int i = 0; i < n; i++) {
         const gallery_kernel k = {records[i]->name,
@@ -96,6 +104,9 @@ static void add_table(gallery *g, table_function *table, void *library, bool is_
                                   library,
                                   is_built_in};
         add_kernel(g, &k);
+    }
+    if (n > 0) {
+        qsort(&g->item[begin], (size_t)n, sizeof g->item[0], by_place);
     }
 }
 

@@ -2,6 +2,7 @@
  *
  * options.c parses, verb_NAME.c does one verb each, gallery.c finds the kernels, child.c keeps user code in a
  * process of its own. */
+#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,14 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dsl/diag.h"
 #include "sim/sim.h"
-#include "sim/tile_reference.h"
 #include "tool/child.h"
 #include "tool/compare.h"
 #include "tool/gpu.h"
 #include "tool/npy.h"
 #include "tool/progress.h"
+#include "tool/reference.h"
 #include "tool/report.h"
 #include "tool/tool.h"
 
@@ -25,8 +24,7 @@ typedef struct outcome {
     device_info device;
     gpu_run gpu;
     sim_result sim;
-    bool has_reference; /* of its own */
-    reference_result tile;
+    reference_run reference;
     int ncompared;
     comparison compared[INPUTS_MAX];
     bool has_findings; /* that fail */
@@ -34,39 +32,23 @@ typedef struct outcome {
 
 /* ---- the simulator --------------------------------------------------------------------------------------- */
 
-static void witness_args(const arguments *all, bool wanted, witness_arg *out) {
-    for (int i = 0; i < all->n; i++) {
-        const argument *a = &all->item[i];
-        out[i] = (witness_arg){wanted ? a->wanted : a->after, a->bytes, a->scalar};
-    }
-}
-
 static bool show_progress(double done, void *user) {
     progress_show(user, done);
     return true;
-}
-
-static int fail_witness(const subject *s, int code, const text *error) {
-    if (code == TG_EARG && error->s) {
-        return tool_fail(STATUS_FAULTY, "%s: %s", s->kernel->name, error->s);
-    }
-    const char *bug = diag_take_bug();
-    return tool_fail(tool_status(code), "%s: the run ended early: %s", s->kernel->name,
-                     error->s ? error->s : bug ? bug : code == TG_ENOMEM ? "out of memory" : "an internal fault");
 }
 
 static int simulate(const options *o, const subject *s, arguments *all, outcome *out) {
     witness_arg args[INPUTS_MAX];
     progress bar;
     text error = {0};
-    witness_args(all, false, args);
+    reference_arguments(all, false, args);
     progress_begin(&bar, s->kernel->name, o);
     const sim_options how = {.strict = o->strict, .user = &bar, .progress = show_progress};
     child_phase(PHASE_RUNNING, o);
     const int code = sim_run(s->result.thread, all->n, args, &how, &out->sim, &error);
     child_phase(PHASE_OTHER, o);
     progress_end(&bar);
-    const int status = code ? fail_witness(s, code, &error) : STATUS_GOOD;
+    const int status = code ? reference_failed(s, code, &error) : STATUS_GOOD;
     text_free(&error);
     return status;
 }
@@ -107,67 +89,12 @@ static void find_writers(const options *o, const subject *s, arguments *all, com
             memcpy(a->after, a->before, a->bytes);
         }
     }
-    witness_args(all, false, args);
+    reference_arguments(all, false, args);
     child_phase(PHASE_RUNNING, o);
     sim_run(s->result.thread, all->n, args, &how, &again, &error);
     child_phase(PHASE_OTHER, o);
     sim_free(&again);
     text_free(&error);
-}
-
-/* ---- references ------------------------------------------------------------------------------------------ */
-
-/* The configuration as a reference sees it: params, tunables, extents. */
-static tg_config reference_config(const subject *s, const arguments *all) {
-    const tg_kernel *k = s->result.kernel;
-    tg_config config = s->config;
-    for (int i = 0; i < k->nparams; i++) {
-        tg_config_set(&config, k->params[i].name, k->params[i].value);
-    }
-    for (int i = 0; i < all->n; i++) {
-        if (all->item[i].is_extent) {
-            tg_config_set(&config, all->item[i].name, value_as_int(all->item[i].scalar));
-        }
-    }
-    return config;
-}
-
-static void call_reference(const options *o, const subject *s, reference_function *reference, arguments *all) {
-    void *args[INPUTS_MAX];
-    const tg_config config = reference_config(s, all);
-    for (int i = 0; i < all->n; i++) {
-        argument *a = &all->item[i];
-        args[i] = a->is_tensor ? a->wanted : &a->scalar.bits;
-    }
-    child_phase(PHASE_RUNNING, o);
-    reference(&config, args);
-    child_phase(PHASE_OTHER, o);
-}
-
-static int run_tile_reference(const options *o, const subject *s, arguments *all, outcome *out) {
-    witness_arg args[INPUTS_MAX];
-    text error = {0};
-    const reference_options how = {.seed = 0, .in_double = true};
-    witness_args(all, true, args);
-    child_phase(PHASE_RUNNING, o);
-    const int code = tile_reference_run(s->result.kernel, all->n, args, &how, &out->tile, &error);
-    child_phase(PHASE_OTHER, o);
-    const int status = code ? fail_witness(s, code, &error) : STATUS_GOOD;
-    text_free(&error);
-    return status;
-}
-
-static int run_reference(const options *o, const subject *s, arguments *all, outcome *out) {
-    reference_function *reference;
-    if (!gallery_reference(s->kernel, &reference)) {
-        return STATUS_FAULTY;
-    }
-    out->has_reference = reference != NULL;
-    if (!reference) {
-        return run_tile_reference(o, s, all, out);
-    }
-    call_reference(o, s, reference, all);
-    return STATUS_GOOD;
 }
 
 /* ---- what came out --------------------------------------------------------------------------------------- */
@@ -215,7 +142,7 @@ static void print_where(const outcome *out, text *line) {
 static void print_why(const outcome *out, text *line) {
     const comparison *c = worst(out);
     if (out->has_findings) {
-        const findings *f = out->sim.findings.total ? &out->sim.findings : &out->tile.findings;
+        const findings *f = out->sim.findings.total ? &out->sim.findings : &out->reference.tile.findings;
         text_print(line, " (%s)", f->n ? finding_name(f->item[0].kind) : "findings");
     } else if (c && !c->is_good) {
         text_print(line, " (%" PRId64 " of %" PRId64 " elements of %s wrong)", c->wrong, c->elements, c->tensor->name);
@@ -234,7 +161,7 @@ static void print_last_line(const subject *s, const outcome *out, bool is_good, 
         text_add(line, ": it writes nothing");
     }
     print_where(out, line);
-    if (!out->has_reference) {
+    if (!out->reference.is_own) {
         text_add(line, "; no reference of its own: compared with the tile reference in double");
     }
     text_add(line, "\n");
@@ -250,9 +177,9 @@ static void print_text(const options *o, const subject *s, const outcome *out, b
         text_add(t, out->sim.printed.s);
     }
     findings_print(&out->sim.findings, t);
-    if (out->tile.findings.total) {
+    if (out->reference.tile.findings.total) {
         text_add(t, "in the tile reference:\n");
-        findings_print(&out->tile.findings, t);
+        findings_print(&out->reference.tile.findings, t);
     }
     for (int i = 0; i < out->ncompared; i++) {
         compare_print(&out->compared[i], t);
@@ -332,7 +259,7 @@ static void print_json(const subject *s, const outcome *out, bool is_good, text 
     json_end(&j);
     json_string(&j, "target", s->target->name);
     json_string(&j, "device", out->on_gpu ? out->device.name : "sim");
-    json_string(&j, "reference", out->has_reference ? "own" : "tile reference in double");
+    json_string(&j, "reference", out->reference.is_own ? "own" : "tile reference in double");
     if (out->on_gpu) {
         json_real(&j, "microseconds", out->gpu.median);
         json_int(&j, "launches", out->gpu.count);
@@ -343,7 +270,7 @@ static void print_json(const subject *s, const outcome *out, bool is_good, text 
     }
     json_array(&j, "findings");
     json_findings(&j, &out->sim.findings);
-    json_findings(&j, &out->tile.findings);
+    json_findings(&j, &out->reference.tile.findings);
     json_end(&j);
     json_array(&j, "outputs");
     for (int i = 0; i < out->ncompared; i++) {
@@ -358,7 +285,7 @@ static void print_json(const subject *s, const outcome *out, bool is_good, text 
 static int report(const options *o, const subject *s, arguments *all, outcome *out) {
     text t = {0};
     out->has_findings =
-        findings_failed(&out->sim.findings, o->strict) || findings_failed(&out->tile.findings, o->strict);
+        findings_failed(&out->sim.findings, o->strict) || findings_failed(&out->reference.tile.findings, o->strict);
     if (o->save) {
         const int status = inputs_save(o->save, all);
         if (status) {
@@ -403,7 +330,7 @@ static int run_arguments(const options *o, const subject *s, arguments *all, out
                              : simulate(o, s, all, out);
     }
     free(cuda);
-    status = status ? status : run_reference(o, s, all, out);
+    status = status ? status : reference_compute(o, s, all, &out->reference);
     status = status ? status : report(o, s, all, out);
     return status;
 }
@@ -446,7 +373,7 @@ static int run(const options *o, gallery *g) {
     }
     if (out) {
         sim_free(&out->sim);
-        reference_free(&out->tile);
+        reference_free(&out->reference.tile);
     }
     free(out);
     return status;
