@@ -203,7 +203,10 @@ static void resolve_path(place *p, const char *symbol) {
     char real[PATH_MAX];
     if (address && dladdr(address, &info) && info.dli_fname) {
         char *copy = copy_text(realpath(info.dli_fname, real) ? real : info.dli_fname);
-        p->tried.path = copy ? copy : p->tried.path;
+        if (copy) {
+            free((char *)(uintptr_t)p->tried.path);
+            p->tried.path = copy;
+        }
     }
 }
 
