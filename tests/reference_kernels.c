@@ -226,7 +226,8 @@ KERNEL(printing) {
     params(n);
     tensor(a, F32, n);
     grid(pid, 1) threads(tid, n) {
-        print("row %d: %5.2f 100%% %u %lld\n", tid, at(a, tid), u32(add(tid, 1)), i64(sub(tid, 1)));
+        print("row %d: %5.2f 100%% %u %lld %x\n", tid, at(a, tid), u32(add(tid, 1)), i64(sub(tid, 1)),
+              i32(sub(tid, 1)));
         when(eq(tid, 0))
             print("done\n");
     }
@@ -473,6 +474,16 @@ KERNEL(unwritten) { /* what: 0 shared, 1 local, 2 fragment, 3 half of a view, 4 
     }
 }
 
+KERNEL(inherited) { /* the first block writes, both read */
+    tensor(b, U32, 2, 8);
+    grid(pid, 2) threads(tid, 8) {
+        shared(s, U32, 8);
+        when(eq(pid, 0))
+            set(at(s, tid), 1);
+        set(at(b, pid, tid), at(s, tid));
+    }
+}
+
 KERNEL(divergent) { /* a barrier under a condition, which the test makes another one in each thread */
     params(what);
     tensor(flag, I32, 8);
@@ -538,10 +549,10 @@ KERNEL(overlapping) { /* a copy inside one buffer, from a place known when it ru
     tensor(where, I32, 1);
     tensor(b, I32, 8);
     grid(pid, 1) threads(8) {
-        shared(s, I32, 8);
+        shared(s, I32, 12);
         fill(s, 3);
         copy(slice(s, at(where, 0), 4), slice(s, 4, 4));
-        copy(s, b);
+        copy(slice(s, 0, 8), b);
     }
 }
 

@@ -16,12 +16,13 @@
 
 #define KERNELS(X)                                                                                           \
     X(each_element)                                                                                          \
-    X(gemv_naive) X(gemv_double) X(reduce_axis) X(many_axes) X(atomics) X(control_flow) X(launch_values)     \
-        X(rows_apart) X(views) X(one_value) X(narrow) X(printing) X(checking) X(print_much) X(copy_tiles)    \
-            X(copy_outside) X(copy_ranks) X(fill_regions) X(copy_local) X(gemv_block) X(reducing)            \
-                X(reduce_dimension) X(private_locals) X(block_scalar) X(read_outside) X(write_outside)       \
-                    X(region_outside) X(unwritten) X(divergent) X(shared_race) X(block_race)                 \
-                        X(iteration_race) X(endless) X(overlapping) X(wide_view) X(epochs) X(large)
+    X(gemv_naive)                                                                                            \
+    X(gemv_double) X(reduce_axis) X(many_axes) X(atomics) X(control_flow) X(launch_values) X(rows_apart)     \
+        X(views) X(one_value) X(narrow) X(printing) X(checking) X(print_much) X(copy_tiles) X(copy_outside)  \
+            X(copy_ranks) X(fill_regions) X(copy_local) X(gemv_block) X(reducing) X(reduce_dimension)        \
+                X(private_locals) X(block_scalar) X(read_outside) X(write_outside) X(region_outside)         \
+                    X(unwritten) X(divergent) X(shared_race) X(block_race) X(iteration_race) X(endless)      \
+                        X(overlapping) X(wide_view) X(epochs) X(large) X(inherited)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 
@@ -425,7 +426,8 @@ Test(tile_reference, print_formats_as_c) {
     launch l = BUILD(printing, n, 2);
     GIVE(&l, a);
     run_clean(&l, 0);
-    cr_assert_str_eq(l.result.printed.s, "row 0:  3.14 100% 1 -1\ndone\nrow 1: -100.00 100% 2 0\n");
+    cr_assert_str_eq(l.result.printed.s,
+                     "row 0:  3.14 100% 1 -1 ffffffff\ndone\nrow 1: -100.00 100% 2 0 0\n");
     end(&l);
 }
 
@@ -702,10 +704,13 @@ Test(tile_reference, a_reducer_is_cleared_then_finalized_then_read) {
 }
 
 Test(tile_reference, shared_memory_does_not_live_from_block_to_block) {
-    uint32_t b[8];
-    launch l = BUILD(unwritten, what, 0);
+    uint32_t b[2][8];
+    launch l = BUILD_PLAIN(inherited);
     GIVE(&l, b);
-    cr_assert_eq(run_finding(&l, FINDING_UNINITIALISED)->count, 8 + 8);
+    const finding *f = run_finding(&l, FINDING_UNINITIALISED);
+    cr_assert_eq(f->count, 8);
+    cr_assert_eq(f->block[0], 1);
+    cr_assert(b[0][7] == 1 && b[1][7] == 0);
     end(&l);
 }
 
@@ -799,8 +804,10 @@ Test(tile_reference, an_overlapping_copy) {
     GIVE(&l, where);
     GIVE(&l, b);
     expect_text(run_finding(&l, FINDING_RACE), "overlap in 's'");
-    where[0] = 0;
-    run_clean(&l, 0);
+    for (int apart = 0; apart <= 8; apart += 8) {
+        where[0] = apart;
+        run_clean(&l, 0);
+    }
     end(&l);
 }
 
