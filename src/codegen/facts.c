@@ -9,8 +9,7 @@
 
 #include <string.h>
 
-/* ---- arithmetic that says when it leaves 64 bits ---------------------------------------------------------
- */
+/* ---- arithmetic that says when it leaves 64 bits ------------------------------------------------------- */
 
 /* Far inside 64 bits, so that sums of a few products stay inside too. */
 static const int64_t LIMIT = (int64_t)1 << 60;
@@ -32,8 +31,7 @@ static int64_t modulo(int64_t x, int64_t n) {
     return r < 0 ? r + n : r;
 }
 
-/* ---- names -----------------------------------------------------------------------------------------------
- */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 static bool is_let(const node *x) {
     return x->kind == E_VAR && x->var->kind == VAR_LET;
@@ -74,8 +72,7 @@ bool facts_depends(const node *x, const var *v) {
     return false;
 }
 
-/* ---- affine forms ----------------------------------------------------------------------------------------
- */
+/* ---- affine forms -------------------------------------------------------------------------------------- */
 
 static bool add_term(affine *a, const node *x, int64_t factor) {
     for (int i = 0; i < a->n; i++) {
@@ -209,8 +206,7 @@ static bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
     return true;
 }
 
-/* ---- enumeration -----------------------------------------------------------------------------------------
- */
+/* ---- enumeration --------------------------------------------------------------------------------------- */
 
 enum { POINT_VARS = 6, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 14 };
 
@@ -360,8 +356,7 @@ static fact enumerate(const node *x, bool (*ok)(int64_t x, const int64_t *bound)
     return all ? FACT_YES : FACT_NO;
 }
 
-/* ---- inside ----------------------------------------------------------------------------------------------
- */
+/* ---- inside -------------------------------------------------------------------------------------------- */
 
 static bool within(int64_t x, const int64_t *bound) {
     return bound[0] <= x && x <= bound[1];
@@ -385,8 +380,7 @@ fact facts_inside(const node *x, int64_t lo, int64_t hi) {
     return enumerate(x, within, bound);
 }
 
-/* ---- aligned ---------------------------------------------------------------------------------------------
- */
+/* ---- aligned ------------------------------------------------------------------------------------------- */
 
 /* Without the terms that are multiples of n anyway. */
 static void drop_multiples(affine *a, int64_t n) {
@@ -456,8 +450,7 @@ fact facts_aligned(const node *x, int64_t n) {
     return affine_of(x, &a) ? affine_aligned(&a, n) : FACT_UNKNOWN;
 }
 
-/* ---- truth -----------------------------------------------------------------------------------------------
- */
+/* ---- truth --------------------------------------------------------------------------------------------- */
 
 static bool holds(int64_t x, const int64_t *bound) {
     (void)bound;
@@ -521,8 +514,7 @@ fact facts_truth(const node *condition) {
     return found != FACT_UNKNOWN ? found : enumerate(x, holds, NULL);
 }
 
-/* ---- uniform ---------------------------------------------------------------------------------------------
- */
+/* ---- uniform ------------------------------------------------------------------------------------------- */
 
 uniformity *uniformity_new(arena *a, int nvars, int nbuffers) {
     uniformity *u = ARENA_NEW(a, uniformity);
@@ -622,8 +614,7 @@ fact facts_uniform(const uniformity *u, const node *x) {
     return all == FACT_YES ? all : uniform_by_enumeration(x);
 }
 
-/* ---- disjoint --------------------------------------------------------------------------------------------
- */
+/* ---- disjoint ------------------------------------------------------------------------------------------ */
 
 enum { SPAN_LIMIT = 1 << 16 };
 

@@ -44,8 +44,7 @@ fact facts_aligned(const node *x, int64_t n);
 /* A condition holds at all times (YES), never (NO), or neither is shown. */
 fact facts_truth(const node *condition);
 
-/* ---- values that all threads of a block share ------------------------------------------------------------
- */
+/* ---- values that all threads of a block share ---------------------------------------------------------- */
 
 /* State while walking statements in order. */
 typedef struct uniformity {
@@ -62,8 +61,7 @@ void uniformity_barrier(uniformity *u);
 /* NO only where two threads of one block are shown to differ. */
 fact facts_uniform(const uniformity *u, const node *x);
 
-/* ---- accesses of different threads -----------------------------------------------------------------------
- */
+/* ---- accesses of different threads --------------------------------------------------------------------- */
 
 /* Two different threads of one block never touch a common byte through the refs a and b, at whatever time.
  * `thread_var` are those of the block, x first; NULL where the axis has one thread. */

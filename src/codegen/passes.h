@@ -6,22 +6,19 @@
 #include "codegen/thread.h"
 #include "dsl/tile.h"
 
-/* ---- on tiles --------------------------------------------------------------------------------------------
- */
+/* ---- on tiles ------------------------------------------------------------------------------------------ */
 
 /* The rules that need the whole kernel and the target; mistakes go to the kernel's errors. */
 void tile_verify(tg_kernel *k, const target *t);
 /* Tile IR to thread IR; in k's arena. */
 thread_kernel *tile_lower(tg_kernel *k, const target *t);
 
-/* ---- on threads ------------------------------------------------------------------------------------------
- */
+/* ---- on threads ---------------------------------------------------------------------------------------- */
 
 typedef void thread_pass(thread_kernel *t, diag *errors);
 thread_pass thread_bounds, thread_vectorize, thread_simplify, thread_sync, thread_arena;
 
-/* ---- making thread IR ------------------------------------------------------------------------------------
- */
+/* ---- making thread IR ---------------------------------------------------------------------------------- */
 
 /* A new buffer or variable of the kernel; the name is copied. */
 buffer *thread_buffer(thread_kernel *t, tg_space space, const char *name, int64_t type, tg_loc at);
@@ -37,11 +34,12 @@ node *thread_axis(thread_kernel *t, tg_loc at, int axis);
 /* x + X * (y + Y * z). */
 node *thread_linear(thread_kernel *t, tg_loc at);
 
+/* The opposite of a condition, as a person would write it. */
+node *thread_not(arena *a, node *condition);
 /* x with some nodes replaced: fn gives the new node, or NULL to look below; x itself when none is. */
 node *thread_map(arena *a, node *x, node *(*fn)(node *x, void *user), void *user);
 
-/* ---- looking at and changing statements -------------------------------------------------------------------
- */
+/* ---- looking at and changing statements ---------------------------------------------------------------- */
 
 /* Does s, bodies included, touch the buffer, through views too? */
 bool thread_touches(thread_stmt *s, const buffer *b);

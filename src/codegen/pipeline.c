@@ -31,8 +31,7 @@
 
 #include "codegen/passes.h"
 
-/* ---- the passes ------------------------------------------------------------------------------------------
- */
+/* ---- the passes ---------------------------------------------------------------------------------------- */
 
 /* Name, what it requires, what it leaves. */
 static const pass_info passes[] = {
@@ -68,8 +67,7 @@ const pass_info *pipeline_passes(int *n) {
     return passes;
 }
 
-/* ---- dumps and the spec ----------------------------------------------------------------------------------
- */
+/* ---- dumps and the spec -------------------------------------------------------------------------------- */
 
 typedef struct stage {
     const pipeline_options *options;
@@ -119,8 +117,7 @@ static bool keeps_spec(int i, const thread_kernel *t) {
     return good;
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------------
- */
+/* ---- the loop ------------------------------------------------------------------------------------------ */
 
 static thread_kernel *run_pass(int i, tg_kernel *k, thread_kernel *t, const pipeline_options *options) {
     if (steps[i].on_tiles) {
@@ -158,8 +155,7 @@ thread_kernel *pipeline_lower(tg_kernel *k, const pipeline_options *options) {
     return good ? t : NULL;
 }
 
-/* ---- from the builder to the text ------------------------------------------------------------------------
- */
+/* ---- from the builder to the text ---------------------------------------------------------------------- */
 
 static int status_of(const tg_kernel *k, bool good) {
     if (!k || k->memory.failed) {
@@ -168,7 +164,7 @@ static int status_of(const tg_kernel *k, bool good) {
     if (k->errors.n > 0 || k->unmet) {
         return TG_EKERNEL;
     }
-    return good ? TG_OK : TG_EINTERNAL;
+    return good && !diag_has_bug() ? TG_OK : TG_EINTERNAL;
 }
 
 static bool build(const pipeline_input *input, tg_kernel *k) {
@@ -187,6 +183,7 @@ static bool print(const pipeline_options *options, pipeline_result *result) {
 
 int pipeline_run(const pipeline_input *input, const pipeline_options *options, pipeline_result *result) {
     memset(result, 0, sizeof *result);
+    (void)diag_take_bug(); /* an earlier call's */
     tg_kernel *k = tg_begin_user(input->name, input->config, input->user, input->user_size);
     result->kernel = k;
     if (!k) {

@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
+#include "codegen/cuda_print.h"
 #include "dsl/diag.h"
 
-/* ---- expressions -----------------------------------------------------------------------------------------
- */
+/* ---- expressions --------------------------------------------------------------------------------------- */
 
 static bool push(plan_expr *out, plan_op op, int64_t x) {
     if (out->n == PLAN_MAX_STEPS) {
@@ -137,8 +137,7 @@ bool plan_eval(const plan_expr *e, const int64_t *args, int64_t *result) {
     return depth == 1;
 }
 
-/* ---- parameters ------------------------------------------------------------------------------------------
- */
+/* ---- parameters ---------------------------------------------------------------------------------------- */
 
 static void constant(plan_expr *out, int64_t x) {
     out->n = 0;
@@ -228,8 +227,7 @@ static void make_param(const thread_kernel *t, launch_plan *plan, int i) {
     }
 }
 
-/* ---- the pointers' alignment: what the widest access needs, at least the element --------------------------
- */
+/* ---- the pointers' alignment: what the widest access needs, at least the element ----------------------- */
 
 static void widen(node *ref, bool is_write, void *user) {
     launch_plan *plan = user;
@@ -251,8 +249,7 @@ static void widen_statement(thread_stmt *s, void *plan) {
     thread_accesses(s, widen, plan);
 }
 
-/* ---- the plan --------------------------------------------------------------------------------------------
- */
+/* ---- the plan ------------------------------------------------------------------------------------------ */
 
 static void make_checks(const thread_kernel *t, launch_plan *plan) {
     plan->nchecks = t->nchecks;
@@ -282,7 +279,7 @@ launch_plan *plan_make(const thread_kernel *t) {
     if (!plan) {
         return NULL;
     }
-    plan->name = arena_copy(&plan->memory, t->name);
+    plan->name = arena_copy(&plan->memory, cuda_function_name(t));
     plan->nparams = t->nparams;
     plan->params = ARENA_ARRAY(&plan->memory, plan_param, t->nparams + 1);
     for (int i = 0; i < t->nparams; i++) {

@@ -65,8 +65,26 @@ void thread_accesses(thread_stmt *s, void (*fn)(node *ref, bool is_write, void *
     }
 }
 
-/* ---- rebuilding expressions ------------------------------------------------------------------------------
- */
+/* ---- rebuilding expressions ---------------------------------------------------------------------------- */
+
+/* The comparison that holds where op does not; 0 where there is none (of floats a NaN makes both false). */
+static tg_op opposite(tg_op op, bool is_float) {
+    static const tg_op other[][2] = {{TG_EQ, TG_NE}, {TG_NE, TG_EQ}, {TG_LT, TG_GE},
+                                     {TG_GE, TG_LT}, {TG_GT, TG_LE}, {TG_LE, TG_GT}};
+    const int n = is_float ? 2 : 6;
+    for (int i = 0; i < n; i++) {
+        if (other[i][0] == op) {
+            return other[i][1];
+        }
+    }
+    return (tg_op)0;
+}
+
+node *thread_not(arena *a, node *x) {
+    const tg_op op =
+        x->kind == E_OP && x->n == 2 ? opposite(x->op, type_is_float(x->arg[0]->type)) : (tg_op)0;
+    return op ? expr_binary(a, x->at, op, x->arg[0], x->arg[1]) : expr_unary(a, x->at, TG_NEGATE, x);
+}
 
 static node *rebuild(arena *a, node *x, node **arg) {
     switch (x->kind) {
@@ -106,8 +124,7 @@ node *thread_map(arena *a, node *x, node *(*fn)(node *x, void *user), void *user
     return changed ? rebuild(a, x, arg) : x;
 }
 
-/* ---- looking at and changing statements ------------------------------------------------------------------
- */
+/* ---- looking at and changing statements ---------------------------------------------------------------- */
 
 typedef struct touch {
     const buffer *b;
@@ -185,8 +202,7 @@ void thread_note(const thread_kernel *t, uniformity *u, thread_stmt *s) {
     }
 }
 
-/* ---- making ----------------------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------------------------- */
 
 static buffer **room_for_buffer(thread_kernel *t) {
     buffer **more = ARENA_ARRAY(t->memory, buffer *, t->nbuffers + 1);

@@ -41,8 +41,7 @@ static void end(const dump *d, const thread_stmt *s) {
     text_add(d->out, "\n");
 }
 
-/* ---- declarations ----------------------------------------------------------------------------------------
- */
+/* ---- declarations -------------------------------------------------------------------------------------- */
 
 static void print_type(const buffer *b, text *out) {
     text_print(out, "%s", type_name(b->type));
@@ -141,8 +140,7 @@ static void print_launch(const thread_kernel *t, const dump *d) {
     text_add(d->out, ")\n");
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------
- */
+/* ---- statements ---------------------------------------------------------------------------------------- */
 
 static void print_block(const thread_block *b, dump *d);
 

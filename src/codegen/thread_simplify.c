@@ -11,8 +11,7 @@
 
 #include "codegen/passes.h"
 
-/* ---- lists -----------------------------------------------------------------------------------------------
- */
+/* ---- lists --------------------------------------------------------------------------------------------- */
 
 static void append(thread_block *b, thread_stmt *s) {
     s->next = NULL;
@@ -36,8 +35,7 @@ static void splice(thread_block *b, const thread_block *more) {
     b->last = more->last;
 }
 
-/* ---- branches and loops ----------------------------------------------------------------------------------
- */
+/* ---- branches and loops -------------------------------------------------------------------------------- */
 
 static void clean(thread_kernel *t, thread_block *b);
 
@@ -51,7 +49,7 @@ static void clean_if(thread_kernel *t, thread_block *out, thread_stmt *s) {
     clean(t, &s->body);
     clean(t, &s->otherwise);
     if (!s->body.first && s->otherwise.first) {
-        s->value = expr_unary(t->memory, s->value->at, TG_NEGATE, s->value);
+        s->value = thread_not(t->memory, s->value);
         s->body = s->otherwise;
         s->otherwise = (thread_block){NULL, NULL};
     }
@@ -91,8 +89,7 @@ static void clean(thread_kernel *t, thread_block *b) {
     *b = out;
 }
 
-/* ---- unused names ----------------------------------------------------------------------------------------
- */
+/* ---- unused names -------------------------------------------------------------------------------------- */
 
 typedef struct uses {
     int *of; /* by variable id */
@@ -148,8 +145,7 @@ static void drop_unused_names(thread_kernel *t) {
     } while (drop_names(&t->body, &u));
 }
 
-/* ---- declarations ----------------------------------------------------------------------------------------
- */
+/* ---- declarations -------------------------------------------------------------------------------------- */
 
 static bool is_whole_assignment(thread_stmt *s, const buffer *b) {
     if (s->kind != THREAD_STORE || s->dst->buffer != b || b->rank != 0 || s->accumulates) {

@@ -28,8 +28,7 @@ typedef struct sync_state {
     uniformity *uniform;
 } sync_state;
 
-/* ---- accesses --------------------------------------------------------------------------------------------
- */
+/* ---- accesses ------------------------------------------------------------------------------------------ */
 
 static void add(accesses *list, access x) {
     for (int i = 0; i < list->n; i++) {
@@ -92,8 +91,7 @@ static void deep_accesses(thread_stmt *s, accesses *out) {
     }
 }
 
-/* ---- conflicts -------------------------------------------------------------------------------------------
- */
+/* ---- conflicts ----------------------------------------------------------------------------------------- */
 
 static bool may_share_bytes(buffer *a, buffer *b) {
     const buffer *x = buffer_root(a), *y = buffer_root(b);
@@ -146,8 +144,7 @@ static const char *reason(const thread_kernel *t, const access *first, const acc
     return arena_print(t->memory, "all of %s is written before it is read", b->name);
 }
 
-/* ---- the walk --------------------------------------------------------------------------------------------
- */
+/* ---- the walk ------------------------------------------------------------------------------------------ */
 
 static void walk(sync_state *st, thread_block *b, accesses *pending);
 

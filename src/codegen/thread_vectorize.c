@@ -67,15 +67,14 @@ static const char *words(const wide *w, const node *x) {
     return expr_text(w->a, x);
 }
 
-/* ---- find: what the body accesses ------------------------------------------------------------------------
- */
+/* ---- find: what the body accesses ---------------------------------------------------------------------- */
 
 static node *both(wide *w, node *a, node *b) {
     return a ? expr_binary(w->a, b->at, TG_BOTH, a, b) : b;
 }
 
 static node *negated(wide *w, node *x) {
-    return expr_unary(w->a, x->at, TG_NEGATE, x);
+    return thread_not(w->a, x);
 }
 
 /* The element offset in the first iteration, and whether the access moves with the loop. */
@@ -215,8 +214,7 @@ static void find(wide *w, thread_block *b, node *guard) {
     }
 }
 
-/* ---- measure: how many elements a piece has --------------------------------------------------------------
- */
+/* ---- measure: how many elements a piece has ------------------------------------------------------------ */
 
 /* Bytes that the beginning of a buffer is a multiple of. */
 static int64_t base_alignment(const wide *w, const buffer *b) {
@@ -271,8 +269,7 @@ static int measure(const wide *w, bool with_registers, const char **why) {
     return lanes;
 }
 
-/* ---- depend: what forbids wide accesses ------------------------------------------------------------------
- */
+/* ---- depend: what forbids wide accesses ---------------------------------------------------------------- */
 
 static bool may_share_bytes(const access *x, const access *y) {
     const buffer *a = buffer_root(x->ref->buffer), *b = buffer_root(y->ref->buffer);
@@ -362,8 +359,7 @@ static void depend(wide *w) {
     }
 }
 
-/* ---- guards ----------------------------------------------------------------------------------------------
- */
+/* ---- guards -------------------------------------------------------------------------------------------- */
 
 static bool is_stored(const wide *w, const buffer *b) {
     for (int i = 0; i < w->n; i++) {
@@ -454,8 +450,7 @@ static void check_guards(wide *w) {
     }
 }
 
-/* ---- emit: names -----------------------------------------------------------------------------------------
- */
+/* ---- emit: names --------------------------------------------------------------------------------------- */
 
 /* What variables of the old body are in the new one. */
 typedef struct renaming {
@@ -509,8 +504,7 @@ static const renaming *name_lets(wide *w, const renaming *r, thread_block *from,
     return r;
 }
 
-/* ---- emit: statements ------------------------------------------------------------------------------------
- */
+/* ---- emit: statements ---------------------------------------------------------------------------------- */
 
 /* The block for a statement under a guard; neighbours under the same guard share one. */
 static thread_block *guarded(wide *w, thread_block *b, node *guard) {
@@ -597,11 +591,15 @@ static void copy_block(wide *w, const renaming *r, const thread_block *from, thr
     }
 }
 
-/* ---- emit: pieces ----------------------------------------------------------------------------------------
- */
+/* ---- emit: pieces -------------------------------------------------------------------------------------- */
 
+/* Where an access is made: under either guard; NULL, always. */
 static node *either(wide *w, node *a, node *b) {
-    return a ? expr_binary(w->a, b->at, TG_EITHER, a, b) : b;
+    if (!a) {
+        return b;
+    }
+    return expr_equal(a, negated(w, b)) ? expr_const(w->a, b->at, value_int(TG_BOOL, 1))
+                                        : expr_binary(w->a, b->at, TG_EITHER, a, b);
 }
 
 static piece *piece_of(wide *w, const access *x) {
@@ -719,8 +717,7 @@ static void move_to_registers(thread_stmt *s, void *user) {
     }
 }
 
-/* ---- emit: the loop --------------------------------------------------------------------------------------
- */
+/* ---- emit: the loop ------------------------------------------------------------------------------------ */
 
 /* The iterations of a piece one after the other, on registers. */
 static void emit_elements(wide *w, thread_block *b, node *base) {
@@ -764,8 +761,7 @@ static void emit(wide *w) {
     w->loop->unroll = UNROLL_FULL;
 }
 
-/* ---- the pass --------------------------------------------------------------------------------------------
- */
+/* ---- the pass ------------------------------------------------------------------------------------------ */
 
 static bool is_copy_block(const thread_block *b) {
     for (const thread_stmt *s = b->first; s; s = s->next) {

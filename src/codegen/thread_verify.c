@@ -44,8 +44,7 @@ static bool is_power_of_two(int64_t x) {
     return x > 0 && (x & (x - 1)) == 0;
 }
 
-/* ---- expressions -----------------------------------------------------------------------------------------
- */
+/* ---- expressions --------------------------------------------------------------------------------------- */
 
 static void check_value(check_state *c, const node *x);
 
@@ -158,8 +157,7 @@ static void check_value(check_state *c, const node *x) {
     }
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------
- */
+/* ---- statements ---------------------------------------------------------------------------------------- */
 
 static void check_block(check_state *c, const thread_block *b);
 
@@ -351,8 +349,7 @@ static void check_block(check_state *c, const thread_block *b) {
     }
 }
 
-/* ---- the kernel ------------------------------------------------------------------------------------------
- */
+/* ---- the kernel ---------------------------------------------------------------------------------------- */
 
 static void check_launch(check_state *c) {
     const thread_kernel *t = c->t;

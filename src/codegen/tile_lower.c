@@ -18,8 +18,7 @@ static void not_available(lowering *l, tg_loc at, const char *word) {
     diag_error(l->errors, at, "%s: not available yet in this version", word);
 }
 
-/* ---- the launch ------------------------------------------------------------------------------------------
- */
+/* ---- the launch ---------------------------------------------------------------------------------------- */
 
 static const char axis_letter[] = "xyz";
 
@@ -100,8 +99,7 @@ static void lower_buffers(lowering *l) {
     }
 }
 
-/* ---- regions: the elements that one thread touches --------------------------------------------------------
- */
+/* ---- regions: the elements that one thread touches ----------------------------------------------------- */
 
 /* Loops over a region, unrolled so that registers stay registers: index[i] of each dimension into `index`,
  * the innermost body as result. */
@@ -192,8 +190,7 @@ static void lower_copy(lowering *l, const tile_stmt *s, thread_block *b) {
     store->at = s->at;
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------
- */
+/* ---- statements ---------------------------------------------------------------------------------------- */
 
 static void lower_block(lowering *l, const tile_block *from, thread_block *b);
 
@@ -339,8 +336,7 @@ static void lower_block(lowering *l, const tile_block *from, thread_block *b) {
     }
 }
 
-/* ---- the pass --------------------------------------------------------------------------------------------
- */
+/* ---- the pass ------------------------------------------------------------------------------------------ */
 
 static int count_checks(const tile_block *b) {
     int n = 0;

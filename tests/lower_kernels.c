@@ -1,0 +1,438 @@
+/* lower_kernels.c -- kernels for test_lower.c, test_facts.c and test_allreduce_lowering.c.
+ *
+ * Each says a few words in many sizes, or makes one mistake that only lowering finds. */
+#include <tegula/kernel.h>
+
+/* ---- vectorized ------------------------------------------------------------------------------------------ */
+
+/* A pure copy: global to shared to local to global; `shift` makes the first element uneven. */
+KERNEL(wide_copy) {
+    params(dtype, width, shift);
+    tensor(from_global, dtype, 64 * width + shift);
+    tensor(to_global, dtype, 64 * width + shift);
+    grid(pid, 2) threads(tid, 32) {
+        shared(middle, dtype, 32, width);
+        local(mine, dtype, width);
+        let(base, add(mul(mad(pid, 32, tid), width), shift));
+        vectorized(k, width) set(at(middle, tid, k), at(from_global, add(base, k)));
+        vectorized(k, width) set(at(mine, k), at(middle, tid, k));
+        vectorized(k, width) set(at(to_global, add(base, k)), at(mine, k));
+    }
+}
+
+/* Arithmetic between two types, an accumulator in order, a name for the index. */
+KERNEL(wide_arithmetic) {
+    params(dtype, width);
+    tensor(a, dtype, 32, width);
+    tensor(b, dtype, 32, width);
+    tensor(sums, F32, 32);
+    tensor(doubled, F32, 32, width);
+    grid(pid, 1) threads(tid, 32) {
+        local(acc, F32);
+        clear(acc);
+        vectorized(k, width) {
+            let(j, add(k, 0));
+            let(x, f32(at(a, tid, j)));
+            accum(acc, mul(x, f32(at(b, tid, j))));
+            set(at(doubled, tid, j), add(mul(x, 2), acc));
+        }
+        set(at(sums, tid), acc);
+    }
+}
+
+/* In place, twice: every element read and written in one piece. */
+KERNEL(wide_in_place) {
+    params(width);
+    tensor(a, F16, 32, width);
+    grid(pid, 1) threads(tid, 32) {
+        vectorized(k, width) {
+            accum(at(a, tid, k), f16(1.0));
+            set(at(a, tid, k), mul(at(a, tid, k), f16(2.0)));
+        }
+    }
+}
+
+/* a[k] = a[k + distance]: fine when loads come first. */
+KERNEL(wide_ahead) {
+    params(distance);
+    tensor(a, F32, 64 + distance);
+    tensor(b, F32, 64);
+    grid(pid, 1) threads(tid, 1) {
+        vectorized(k, 16) {
+            set(at(a, k), at(a, add(k, distance)));
+            set(at(b, k), add(at(a, k), at(a, add(k, distance))));
+        }
+    }
+}
+
+/* a[k + distance] = a[k]: an iteration needs what an earlier one stored. */
+KERNEL(wide_behind) {
+    params(distance);
+    tensor(a, F32, 64 + distance);
+    grid(pid, 1) threads(tid, 1) {
+        vectorized(k, 16) set(at(a, add(k, distance)), add(at(a, k), 1));
+    }
+}
+
+/* Guards of one value over a piece; both branches; a choice whose side is not read. */
+KERNEL(wide_guarded) {
+    params(N, width);
+    tensor(a, F16, N);
+    tensor(b, F16, N);
+    tensor(c, F32, N);
+    grid(pid, 1) threads(tid, 64) {
+        let(base, mul(tid, width));
+        vectorized(k, width) {
+            let(i, add(base, k));
+            when(lt(i, N)) {
+                set(at(b, i), at(a, i));
+                let(next, add(i, 0));
+                set(at(c, next), f32(at(a, next)));
+            }
+        }
+        vectorized(k, width) {
+            when(gt(N, mad(tid, width, k))) {
+                when(eq(mod(tid, 2), 0)) accum(at(b, add(base, k)), f16(1));
+                otherwise set(at(b, add(base, k)), choose(le(add(base, k, 1), N), at(a, add(base, k)), f16(7)));
+            }
+        }
+    }
+}
+
+/* The guard ends inside a piece. */
+KERNEL(wide_uneven_guard) {
+    params(N, width);
+    tensor(a, F16, 64 * width);
+    tensor(b, F16, 64 * width);
+    grid(pid, 1) threads(tid, 64) {
+        vectorized(k, width) {
+            let(i, mad(tid, width, k));
+            when(lt(i, N)) set(at(b, i), at(a, i));
+        }
+    }
+}
+
+KERNEL(wide_stride) {
+    params(stride);
+    tensor(a, F16, 64 * stride);
+    tensor(b, F16, 64);
+    grid(pid, 1) threads(tid, 1) {
+        vectorized(k, 64) set(at(b, k), at(a, mul(k, stride)));
+    }
+}
+
+KERNEL(wide_through_table) {
+    tensor(table, I32, 64);
+    tensor(a, F16, 64);
+    tensor(b, F16, 64);
+    grid(pid, 1) threads(tid, 1) {
+        vectorized(k, 64) set(at(b, k), at(a, at(table, k)));
+    }
+}
+
+KERNEL(wide_aligned) {
+    params(bytes);
+    tensor(a, F16, 64);
+    tensor(b, F16, 64);
+    aligned(a, bytes);
+    grid(pid, 1) threads(tid, 8) {
+        vectorized(k, 8) set(at(b, mad(tid, 8, k)), at(a, mad(tid, 8, k)));
+    }
+}
+
+KERNEL(wide_pitched) {
+    params(ld);
+    pitched(a, F16, ld, 8, 16);
+    tensor(b, F16, 8, 16);
+    grid(pid, 1) threads(tid, 8) {
+        vectorized(k, 16) set(at(b, tid, k), at(a, tid, k));
+    }
+}
+
+KERNEL(wide_aliased) {
+    tensor(a, F16, 64);
+    tensor(b, F16, 64);
+    alias(a, b);
+    grid(pid, 1) threads(tid, 1) {
+        vectorized(k, 64) set(at(b, k), at(a, k));
+    }
+}
+
+KERNEL(wide_atomic) {
+    tensor(a, F32, 64);
+    grid(pid, 1) threads(tid, 1) {
+        vectorized(k, 64) atomic_add(at(a, k), 1);
+    }
+}
+
+KERNEL(wide_view) {
+    tensor(a, I32, 64);
+    tensor(b, F16, 128);
+    grid(pid, 1) threads(tid, 8) {
+        shared(words, I32, 64);
+        const tg_buf halves = view(words, F16, 128);
+        vectorized(k, 8) set(at(words, mad(tid, 8, k)), at(a, mad(tid, 8, k)));
+        vectorized(k, 16) set(at(b, mad(tid, 16, k)), at(halves, mad(tid, 16, k)));
+    }
+}
+
+KERNEL(wide_inner_loop) {
+    tensor(a, F32, 64);
+    tensor(b, F32, 64);
+    grid(pid, 1) threads(tid, 8) {
+        local(acc, F32, 3);
+        clear(acc);
+        vectorized(k, 8) {
+            serial(m, 3) accum(at(acc, m), mul(at(a, mad(tid, 8, k)), f32(m)));
+            set(at(b, mad(tid, 8, k)), add(at(acc, 1), at(acc, 2)));
+        }
+    }
+}
+
+/* Registers shift by one: the loop stays in order. */
+KERNEL(wide_registers) {
+    tensor(a, F16, 64);
+    tensor(b, F16, 64);
+    grid(pid, 1) threads(tid, 8) {
+        local(mine, F16, 9);
+        clear(mine);
+        vectorized(k, 8) {
+            set(at(mine, add(k, 1)), at(a, mad(tid, 8, k)));
+            set(at(b, mad(tid, 8, k)), at(mine, k));
+        }
+    }
+}
+
+/* ---- allreduce ------------------------------------------------------------------------------------------- */
+
+/* Along axis 0, 1 or 2 of X x Y x Z threads; `turns` calls in a loop. */
+KERNEL(reduce_threads) {
+    params(dtype, axis, X, Y, Z, op, turns);
+    tensor(x, dtype, turns, X * Y * Z);
+    tensor(y, dtype, turns, X * Y * Z);
+    grid(pid, 1) threads(tx, X, ty, Y, tz, Z) {
+        let(me, add(tx, mul(X, add(ty, mul(Y, tz)))));
+        serial(turn, turns) {
+            let(total, allreduce(op, at(x, turn, me), axis == 0 ? tx : axis == 1 ? ty : tz));
+            set(at(y, turn, me), total);
+        }
+    }
+}
+
+/* Two calls in a row, and a barrier of the user's between two turns. */
+KERNEL(reduce_twice) {
+    params(threads_x, sync);
+    tensor(x, F32, threads_x);
+    tensor(y, F32, 2, threads_x);
+    grid(pid, 1) threads(tx, threads_x) {
+        serial(turn, 3) {
+            let(low, allreduce(MIN, at(x, tx), tx));
+            let(high, allreduce(MAX, at(x, tx), tx));
+            set(at(y, 0, tx), low);
+            set(at(y, 1, tx), high);
+            if (sync) {
+                sync_threads();
+            }
+        }
+    }
+}
+
+/* The result decides for all threads whether they meet. */
+KERNEL(reduce_decides) {
+    tensor(x, I32, 96);
+    tensor(y, I32, 96);
+    grid(pid, 1) threads(tx, 96) {
+        shared(s, I32, 96);
+        let(total, allreduce(SUM, at(x, tx), tx));
+        when(gt(total, 0)) {
+            set(at(s, tx), at(x, tx));
+            sync_threads();
+            set(at(y, tx), at(s, sub(95, tx)));
+        }
+    }
+}
+
+/* ---- the rest of the thread view ------------------------------------------------------------------------- */
+
+KERNEL(fill_shared) {
+    params(X, Y, rows, cols);
+    tensor(y, F32, rows, cols);
+    grid(pid, 1) threads(tx, X, ty, Y) {
+        shared(s, F32, rows, cols);
+        serial(turn, 2) {
+            fill(s, 3);
+            let(me, mad(ty, X, tx));
+            serial(i, ceildiv(rows * cols, X * Y)) {
+                let(j, mad(i, X * Y, me));
+                when(lt(j, rows * cols)) accum(at(s, quo(sub(rows * cols - 1, j), cols),
+                                                  mod(sub(rows * cols - 1, j), cols)), f32(j));
+            }
+            sync_threads();
+            serial(i, ceildiv(rows * cols, X * Y)) {
+                let(j, mad(i, X * Y, me));
+                let(back, sub(rows * cols - 1, j));
+                when(lt(j, rows * cols))
+                    set(at(y, quo(j, cols), mod(j, cols)), at(s, quo(back, cols), mod(back, cols)));
+            }
+        }
+    }
+}
+
+KERNEL(local_tiles) {
+    params(n);
+    tensor(y, F32, 4, n);
+    grid(pid, 1) threads(tid, 4) {
+        local(a, F16, 2, n);
+        local(b, F32, 2, n);
+        local(one, F32);
+        fill(a, 2.5);
+        clear(b);
+        fill(one, 4);
+        copy(a, b);
+        serial(i, n) set(at(y, tid, i), add(mul(at(b, 1, i), one), f32(tid)));
+    }
+}
+
+KERNEL(trips) { /* loops of no trip, of one, branches that are decided */
+    params(n);
+    tensor(y, I32, 8);
+    grid(pid, 1) threads(tid, 8) {
+        local(acc, I32);
+        local(unused, F32, 100);
+        shared(nobody, F32, 100);
+        let(dead, mul(tid, 3));
+        let(deader, add(dead, 1));
+        set(acc, 1);
+        serial(i, 0) set(acc, 100);
+        serial(i, 1) {
+            let(inner, add(i, tid));
+            accum(acc, i32(inner));
+        }
+        when(lt(tid, 8)) accum(acc, 10);
+        otherwise set(acc, 0);
+        when(ge(quo(tid, 8), 1)) set(acc, 0);
+        when(lt(mod(mul(tid, 8), 64), 57)) accum(acc, 100);
+        unrolled(i, n) accum(acc, 1000);
+        serial(i, n, j, 2, 2) accum(acc, 10000);
+        set(at(y, tid), acc);
+    }
+}
+
+KERNEL(launch_sizes) { /* everything known at launch only */
+    scalar(scale, F32);
+    scalar(most, I32);
+    extent(rows);
+    tensor(x, F32, rows, 8);
+    tensor(y, F32, rows, 8);
+    grid(pid, ceildiv(rows, 4)) threads(tx, 8, ty, 4) {
+        let(row, mad(pid, 4, ty));
+        when(both(lt(row, rows), lt(row, most)))
+            set(at(y, row, tx), mul(at(x, row, tx), scale));
+    }
+}
+
+KERNEL(checked) {
+    params(limit);
+    tensor(y, I32, 8);
+    grid(pid, 2) threads(tid, 4) {
+        let(i, mad(pid, 4, tid));
+        check(lt(i, limit), "i is below the limit");
+        check(ge(i, 0), "i is not negative");
+        print("i = %d\n", i);
+        set(at(y, i), i32(i));
+    }
+}
+
+KERNEL(atomics_of) {
+    params(dtype);
+    tensor(y, dtype, 3);
+    grid(pid, 2) threads(tid, 33) {
+        shared(s, dtype, 3);
+        when(lt(tid, 3)) set(at(s, tid), cast(dtype, 0));
+        sync_threads();
+        atomic_add(at(s, 0), cast(dtype, 1));
+        atomic_max(at(s, 1), cast(dtype, tid));
+        atomic_min(at(s, 2), cast(dtype, tid));
+        sync_threads();
+        when(eq(tid, 0)) {
+            atomic_add(at(y, 0), at(s, 0));
+            atomic_max(at(y, 1), at(s, 1));
+            atomic_min(at(y, 2), at(s, 2));
+        }
+    }
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------------------- */
+
+KERNEL(too_much_shared) {
+    params(n);
+    grid(pid, 1) threads(tid, 8) {
+        shared(first, F32, n);
+        shared(second, F32, n);
+        set(at(first, tid), f32(0));
+        set(at(second, tid), f32(0));
+    }
+}
+
+KERNEL(grid_of) {
+    params(x, y);
+    tensor(out, I32, 8);
+    grid(px, x, py, y) threads(tid, 1) set(at(out, tid), 1);
+}
+
+KERNEL(threads_of) {
+    params(x, y, z);
+    tensor(out, I32, 8);
+    grid(px, 1) threads(tx, x, ty, y, tz, z) {
+        when(eq(add(tx, ty, tz), 0)) set(at(out, 0), 1);
+    }
+}
+
+KERNEL(barrier_in_branch) {
+    params(threshold);
+    tensor(out, I32, 64);
+    grid(pid, 1) threads(tid, 64) {
+        when(lt(tid, threshold)) {
+            sync_threads();
+            set(at(out, tid), 1);
+        }
+    }
+}
+
+KERNEL(barrier_behind_flag) { /* uniform: nobody writes the flag in that interval */
+    tensor(out, I32, 64);
+    grid(pid, 1) threads(tid, 64) {
+        shared(flag, I32);
+        when(eq(tid, 0)) set(flag, 1);
+        sync_threads();
+        when(gt(flag, 0)) {
+            sync_threads();
+            set(at(out, tid), 1);
+        }
+    }
+}
+
+KERNEL(collective_words) { /* what the block view brings later */
+    params(which);
+    tensor(a, F32, 64);
+    tensor(b, F32, 64);
+    grid(pid, 1) threads(64) {
+        shared(s, F32, 64);
+        if (which == 0) {
+            copy(a, s);
+        } else if (which == 1) {
+            parallel(i, 64) set(at(b, i), at(a, i));
+        } else if (which == 2) {
+            fragment(f, F32, 64);
+            clear(f);
+        } else if (which == 3) {
+            pipelined(k, 4, 2) copy(tile(a, k), s);
+        } else if (which == 4) {
+            clear(b);
+        } else {
+            reducer(r, SUM, F32, 1);
+            clear(r);
+            finalize(r);
+        }
+    }
+}
