@@ -1,6 +1,7 @@
-/* fake_cuda.c -- a double of libcuda for tests without a GPU: contexts, streams, capture, modules and launches,
- * as far as Tegula calls them.  See fake_cuda.h.  It answers like the driver where a test depends on it: a call
- * that capture forbids ends the capture, launches need the stream's context current, contexts stack per thread. */
+/* fake_cuda.c -- a double of libcuda for tests without a GPU: contexts, streams, capture, modules and
+ * launches, as far as Tegula calls them.  See fake_cuda.h.  It answers like the driver where a test depends
+ * on it: a call that capture forbids ends the capture, launches need the stream's context current, contexts
+ * stack per thread. */
 #define _POSIX_C_SOURCE 200809L
 #include "fake_cuda.h"
 
@@ -45,7 +46,7 @@ static _Thread_local struct CUctx_st *stack[MAX_DEPTH];
 static _Thread_local int depth;
 static _Thread_local unsigned mode; /* of capture: 0 global, 2 relaxed */
 
-/* ---- for the tests ------------------------------------------------------------------------------------------ */
+/* ---- for the tests ------------------------------------------------------------------------------------- */
 
 EXPORT fake_cuda *fake_cuda_state(void) {
     return &state;
@@ -84,7 +85,7 @@ EXPORT void fake_capture(struct CUstream_st *stream, int is_capturing) {
     stream->capture = is_capturing;
 }
 
-/* ---- capture ------------------------------------------------------------------------------------------------ */
+/* ---- capture ------------------------------------------------------------------------------------------- */
 
 static api_result forbidden_in_capture(void) {
     if (captures && mode != API_CAPTURE_RELAXED) {
@@ -110,7 +111,7 @@ EXPORT api_result cuStreamIsCapturing(api_stream stream, unsigned *status) {
     return 0;
 }
 
-/* ---- driver and devices --------------------------------------------------------------------------------------- */
+/* ---- driver and devices -------------------------------------------------------------------------------- */
 
 EXPORT api_result cuInit(unsigned flags) {
     (void)flags;
@@ -161,7 +162,7 @@ EXPORT api_result cuDeviceTotalMem_v2(size_t *bytes, int device) {
     return 0;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------------------- */
+/* ---- contexts ------------------------------------------------------------------------------------------ */
 
 EXPORT api_result cuDevicePrimaryCtxRetain(api_context *context, int device) {
     pthread_mutex_lock(&lock);
@@ -209,7 +210,7 @@ EXPORT api_result cuCtxGetId(api_context context, unsigned long long *id) {
     return context->is_alive ? 0 : INVALID_CONTEXT;
 }
 
-/* ---- streams and events -------------------------------------------------------------------------------------- */
+/* ---- streams and events -------------------------------------------------------------------------------- */
 
 EXPORT api_result cuStreamCreate(api_stream *stream, unsigned flags) {
     (void)flags;
@@ -259,7 +260,7 @@ EXPORT api_result cuEventElapsedTime(float *milliseconds, api_event start, api_e
     return 0;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------ */
+/* ---- memory -------------------------------------------------------------------------------------------- */
 
 EXPORT api_result cuMemAlloc_v2(api_address *address, size_t bytes) {
     api_result code = forbidden_in_capture();
@@ -317,9 +318,10 @@ EXPORT api_result cuMemHostGetDevicePointer_v2(api_address *address, void *memor
     return 0;
 }
 
-/* ---- modules and launches ------------------------------------------------------------------------------------- */
+/* ---- modules and launches ------------------------------------------------------------------------------ */
 
-EXPORT api_result cuModuleLoadDataEx(api_module *module, const void *image, unsigned n, unsigned *options, void **words) {
+EXPORT api_result cuModuleLoadDataEx(api_module *module, const void *image, unsigned n, unsigned *options,
+                                     void **words) {
     (void)image;
     api_result code = depth ? forbidden_in_capture() : (api_result)INVALID_CONTEXT;
     code = code ? code : state.load_code;
@@ -351,7 +353,9 @@ EXPORT api_result cuModuleGetFunction(api_function *function, api_module module,
 EXPORT api_result cuFuncGetAttribute(int *value, unsigned attribute, api_function function) {
     (void)function;
     state.queries++;
-    *value = attribute == API_FUNCTION_SHARED_BYTES ? state.static_shared : attribute == API_FUNCTION_REGISTERS ? 40 : 0;
+    *value = attribute == API_FUNCTION_SHARED_BYTES ? state.static_shared
+             : attribute == API_FUNCTION_REGISTERS  ? 40
+                                                    : 0;
     return 0;
 }
 
@@ -364,13 +368,15 @@ EXPORT api_result cuFuncSetAttribute(api_function function, unsigned attribute, 
     return value > 227 * 1024 ? INVALID_VALUE : 0;
 }
 
-EXPORT api_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, api_function function, int threads, size_t shared) {
+EXPORT api_result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, api_function function, int threads,
+                                                              size_t shared) {
     (void)function, (void)shared;
     *blocks = 2048 / threads;
     return 0;
 }
 
-EXPORT api_result cuLaunchKernelEx(const api_launch_config *config, api_function function, void **arguments, void **extra) {
+EXPORT api_result cuLaunchKernelEx(const api_launch_config *config, api_function function, void **arguments,
+                                   void **extra) {
     (void)extra;
     const api_launch *l = (const void *)config;
     state.launches++;

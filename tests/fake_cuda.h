@@ -1,8 +1,8 @@
 /* fake_cuda.h -- knobs and records of the driver's double in fake_cuda.c.
  *
  * A test opens the library (TEGULA_FAKE_CUDA names it), sets knobs through fake_cuda_state(), points
- * TEGULA_LIBCUDA at it, and then uses Tegula as on a machine with GPUs.  Device memory is host memory; a launch
- * is recorded, never run. */
+ * TEGULA_LIBCUDA at it, and then uses Tegula as on a machine with GPUs.  Device memory is host memory; a
+ * launch is recorded, never run. */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H
 

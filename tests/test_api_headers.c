@@ -1,7 +1,7 @@
 /* test_api_headers.c -- Tegula's own declarations of the driver and of NVRTC against the real headers.
  *
- * The comparison is made by the compiler: where cuda.h or nvrtc.h is not on the include path it cannot be made, and
- * the test is skipped. */
+ * The comparison is made by the compiler: where cuda.h or nvrtc.h is not on the include path it cannot be
+ * made, and the test is skipped. */
 #include <criterion/criterion.h>
 
 #include <stddef.h>

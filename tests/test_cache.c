@@ -49,8 +49,8 @@ static cache_key key_of(const char *text) {
     return cache_make_key(&field, 1);
 }
 
-static const cache_notes notes = {.kernel = "gemv", .target = "sm_90a", .nvrtc = "13.0", .compile_ms = 31.25,
-                                  .created = 1700000000};
+static const cache_notes notes = {
+    .kernel = "gemv", .target = "sm_90a", .nvrtc = "13.0", .compile_ms = 31.25, .created = 1700000000};
 
 static bool write_entry(cache *c, const char *name, size_t size) {
     char *image = malloc(size + 1);
@@ -392,8 +392,14 @@ Test(cache, sizes_have_units) {
     static const struct {
         const char *text;
         uint64_t bytes;
-    } row[] = {{"", UINT64_C(1) << 30}, {"4096", 4096}, {"64K", 65536}, {"2m", 2 << 20}, {"3G", UINT64_C(3) << 30},
-               {"12X", UINT64_C(1) << 30}, {"-1", UINT64_C(1) << 30}, {"99999999999G", UINT64_C(1) << 30}};
+    } row[] = {{"", UINT64_C(1) << 30},
+               {"4096", 4096},
+               {"64K", 65536},
+               {"2m", 2 << 20},
+               {"3G", UINT64_C(3) << 30},
+               {"12X", UINT64_C(1) << 30},
+               {"-1", UINT64_C(1) << 30},
+               {"99999999999G", UINT64_C(1) << 30}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         setenv("TEGULA_CACHE_SIZE", row[i].text, 1);
         cache *c = cache_new(directory);

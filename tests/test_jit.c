@@ -56,7 +56,8 @@ static void close_all(void) {
 
 TestSuite(jit, .init = open_all, .fini = close_all);
 
-static const tg_arg two[2] = {{TG_ARG_POINTER, (void *)0x10000, 0, 0}, {TG_ARG_POINTER, (void *)0x20000, 0, 0}};
+static const tg_arg two[2] = {{TG_ARG_POINTER, (void *)0x10000, 0, 0},
+                              {TG_ARG_POINTER, (void *)0x20000, 0, 0}};
 
 static api_context primary_context(int ordinal) {
     api_context context;
@@ -72,7 +73,7 @@ static size_t entries_on_disk(void) {
     return n;
 }
 
-/* ---- what is made when ---------------------------------------------------------------------------------------- */
+/* ---- what is made when --------------------------------------------------------------------------------- */
 
 Test(jit, the_first_launch_compiles_and_the_second_builds_nothing) {
     tg_jit *jit = tg_jit_new("scale", counted, NULL, 0);
@@ -194,7 +195,7 @@ Test(jit, without_a_cache_directory_it_goes_on_in_memory) {
     tg_jit_free(jit);
 }
 
-/* ---- many at once --------------------------------------------------------------------------------------------- */
+/* ---- many at once -------------------------------------------------------------------------------------- */
 
 enum { THREADS = 32 };
 
@@ -290,7 +291,8 @@ Test(jit, two_processes_of_thirty_two_threads_leave_one_entry, .timeout = 240) {
 static void *fail_one(void *argument) {
     (void)argument;
     pthread_barrier_wait(&gate);
-    good += tg_launch(shared_jit, TG_CONFIG(block, 128), NULL, 2, two) == TG_EKERNEL && strstr(tg_error(), "N") != NULL;
+    good += tg_launch(shared_jit, TG_CONFIG(block, 128), NULL, 2, two) == TG_EKERNEL &&
+            strstr(tg_error(), "N") != NULL;
     return NULL;
 }
 
@@ -301,7 +303,7 @@ Test(jit, all_who_waited_learn_of_a_failure, .timeout = 120) {
     tg_jit_free(shared_jit);
 }
 
-/* ---- contexts and devices --------------------------------------------------------------------------------------- */
+/* ---- contexts and devices ------------------------------------------------------------------------------ */
 
 Test(jit, device_and_context_are_the_streams) {
     tg_jit *jit = tg_jit_new("scale", scale, NULL, 0);
@@ -311,7 +313,8 @@ Test(jit, device_and_context_are_the_streams) {
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < 3; i++) {
             cr_assert_eq(tg_launch(jit, TG_CONFIG(N, 1024), stream[i], 2, two), TG_OK, "%s", tg_error());
-            cr_expect_eq(fake->context, ((struct CUctx_st *[]){primary_context(0), primary_context(1), own})[i]);
+            cr_expect_eq(fake->context,
+                         ((struct CUctx_st *[]){primary_context(0), primary_context(1), own})[i]);
         }
     }
     cr_expect_eq(fake->loads, 3);
@@ -367,7 +370,7 @@ Test(jit, a_wrong_device_number_is_an_argument_error) {
     tg_jit_free(jit);
 }
 
-/* ---- capture ------------------------------------------------------------------------------------------------ */
+/* ---- capture ------------------------------------------------------------------------------------------- */
 
 Test(jit, a_cold_launch_under_capture_is_refused_and_the_capture_lives) {
     tg_jit *jit = tg_jit_new("scale", counted, NULL, 0);
@@ -413,7 +416,7 @@ Test(jit, preparing_beside_a_capture_leaves_it_intact) {
     free(stream);
 }
 
-/* ---- failures ----------------------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------------------ */
 
 Test(jit, a_faulty_kernel_is_said_with_its_line_and_may_be_tried_again) {
     tg_jit *jit = tg_jit_new("faulty", faulty, NULL, 0);
@@ -476,7 +479,7 @@ Test(no_driver, launching_is_no_device_but_text_and_image_can_still_be_had, .fin
     tg_jit_free(jit);
 }
 
-/* ---- facts -------------------------------------------------------------------------------------------------- */
+/* ---- facts --------------------------------------------------------------------------------------------- */
 
 Test(jit, info_tells_what_was_made) {
     tg_jit *jit = tg_jit_new("scale", scale, NULL, 0);
@@ -516,7 +519,8 @@ Test(jit, a_failed_check_reaches_whoever_waits) {
     *record = (tg_checks){.failed = 1, .check = 0, .block = {2, 0, 0}, .thread = {5, 0, 0}};
     cr_expect_eq(tg_wait(jit, NULL), TG_EKERNEL);
     cr_expect(strstr(tg_error(), "test_jit.c:"), "%s", tg_error());
-    cr_expect(strstr(tg_error(), "check failed: x is not negative (block 2,0,0 thread 5,0,0; 1 in all)"), "%s", tg_error());
+    cr_expect(strstr(tg_error(), "check failed: x is not negative (block 2,0,0 thread 5,0,0; 1 in all)"),
+              "%s", tg_error());
     cr_expect_eq(tg_wait(jit, NULL), TG_OK);
     tg_jit_free(jit);
 }
@@ -555,7 +559,7 @@ Test(jit, stages_are_dumped_into_files) {
     tg_jit_free(jit);
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------ */
+/* ---- kernels ------------------------------------------------------------------------------------------- */
 
 #include <tegula/kernel.h>
 

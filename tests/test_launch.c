@@ -1,4 +1,5 @@
-/* test_launch.c -- launches from a plan: parameters, ranges, alignment, overlap, DLPack, shared memory, checks.
+/* test_launch.c -- launches from a plan: parameters, ranges, alignment, overlap, DLPack, shared memory,
+ * checks.
  *
  * The plans are written by hand and the driver is the double, so that every rule is met alone. */
 #define _POSIX_C_SOURCE 200809L
@@ -14,18 +15,42 @@
 #include "runtime/launch.h"
 #include "with_fake.h"
 
-#define NUMBER(x) {1, {{PLAN_PUSH, (x)}}}
-#define ARGUMENT(i) {1, {{PLAN_ARG, (i)}}}
+#define NUMBER(x)                                                                                            \
+    {                                                                                                        \
+        1, {                                                                                                 \
+            { PLAN_PUSH, (x) }                                                                               \
+        }                                                                                                    \
+    }
+#define ARGUMENT(i)                                                                                          \
+    {                                                                                                        \
+        1, {                                                                                                 \
+            { PLAN_ARG, (i) }                                                                                \
+        }                                                                                                    \
+    }
 
 /* matrix[rows, 8] (pitch 16) f16, output[rows] f32, rows, eps f32, n i32, half f16, flag, checks. */
 enum { MATRIX, OUTPUT, ROWS, EPS, COUNT, HALF, FLAG, N_ARGS };
 
 static plan_param params[] = {
-    {.kind = PLAN_TENSOR, .name = "matrix", .arg = MATRIX, .type = TG_F16, .rank = 2,
-     .dim = {ARGUMENT(ROWS), NUMBER(8)}, .pitch = 16,
-     .bytes = {3, {{PLAN_ARG, ROWS}, {PLAN_PUSH, 32}, {PLAN_APPLY, TG_MUL}}}, .align = 16, .is_read = true},
-    {.kind = PLAN_TENSOR, .name = "output", .arg = OUTPUT, .type = TG_F32, .rank = 1, .dim = {ARGUMENT(ROWS)},
-     .bytes = {3, {{PLAN_ARG, ROWS}, {PLAN_PUSH, 4}, {PLAN_APPLY, TG_MUL}}}, .align = 4, .is_written = true},
+    {.kind = PLAN_TENSOR,
+     .name = "matrix",
+     .arg = MATRIX,
+     .type = TG_F16,
+     .rank = 2,
+     .dim = {ARGUMENT(ROWS), NUMBER(8)},
+     .pitch = 16,
+     .bytes = {3, {{PLAN_ARG, ROWS}, {PLAN_PUSH, 32}, {PLAN_APPLY, TG_MUL}}},
+     .align = 16,
+     .is_read = true},
+    {.kind = PLAN_TENSOR,
+     .name = "output",
+     .arg = OUTPUT,
+     .type = TG_F32,
+     .rank = 1,
+     .dim = {ARGUMENT(ROWS)},
+     .bytes = {3, {{PLAN_ARG, ROWS}, {PLAN_PUSH, 4}, {PLAN_APPLY, TG_MUL}}},
+     .align = 4,
+     .is_written = true},
     {.kind = PLAN_EXTENT, .name = "rows", .arg = ROWS, .type = TG_I32},
     {.kind = PLAN_SCALAR, .name = "eps", .arg = EPS, .type = TG_F32},
     {.kind = PLAN_SCALAR, .name = "n", .arg = COUNT, .type = TG_I32},
@@ -166,8 +191,10 @@ Test(launch, misaligned_pointers_are_named) {
 Test(launch, a_written_tensor_may_overlap_nothing) {
     tg_arg args[N_ARGS];
     good_args(args);
-    args[OUTPUT] = tg_arg_pointer((void *)(0x10000 + 10 * 32 - 4)); /* its first element is the matrix's last */
-    expect_error(args, TG_EARG, "argument 2, 'output', which the kernel writes, overlaps argument 1, 'matrix'");
+    args[OUTPUT] =
+        tg_arg_pointer((void *)(0x10000 + 10 * 32 - 4)); /* its first element is the matrix's last */
+    expect_error(args, TG_EARG,
+                 "argument 2, 'output', which the kernel writes, overlaps argument 1, 'matrix'");
     args[OUTPUT] = tg_arg_pointer((void *)(0x10000 + 10 * 32));
     cr_expect_eq(run(args), TG_OK, "neighbours do not overlap: %s", tg_error());
     args[OUTPUT] = tg_arg_pointer((void *)(0x10000 - 40));
@@ -213,14 +240,19 @@ Test(launch, a_grid_beyond_the_device_is_an_error) {
     expect_error(args, TG_EARG, "has 10 blocks along x; the device takes 9");
 }
 
-/* ---- DLPack ------------------------------------------------------------------------------------------------ */
+/* ---- DLPack -------------------------------------------------------------------------------------------- */
 
 static int64_t shape[2] = {10, 8};
 static int64_t strides[2] = {16, 1};
 
 static tg_dl_tensor good_tensor(void) {
-    return (tg_dl_tensor){.data = (void *)0x30000, .device = {TG_DL_CUDA, 0}, .rank = 2,
-                          .type = {TG_DL_FLOAT, 16, 1}, .shape = shape, .strides = strides, .byte_offset = 64};
+    return (tg_dl_tensor){.data = (void *)0x30000,
+                          .device = {TG_DL_CUDA, 0},
+                          .rank = 2,
+                          .type = {TG_DL_FLOAT, 16, 1},
+                          .shape = shape,
+                          .strides = strides,
+                          .byte_offset = 64};
 }
 
 Test(launch, dlpack_gives_the_address_with_its_offset) {
@@ -301,7 +333,7 @@ Test(launch, the_stride_of_a_single_row_does_not_matter) {
     cr_expect_eq(run(args), TG_OK, "%s", tg_error());
 }
 
-/* ---- shared memory ----------------------------------------------------------------------------------------- */
+/* ---- shared memory ------------------------------------------------------------------------------------- */
 
 static int opt_ins_for(int64_t dynamic, int fixed) {
     int before = fake->opt_ins;
@@ -331,11 +363,12 @@ Test(launch, too_much_shared_memory_is_refused_with_its_size) {
     plan.dynamic_shared = 300 * 1024;
     cr_expect_eq(launch_load(api_driver_open(), context, "image", &plan, &k), TG_EDRIVER);
     cr_expect_null(k);
-    cr_expect(strstr(tg_error(), "loading 'kernel': 307200 bytes of shared memory: cuFuncSetAttribute"), "%s", tg_error());
+    cr_expect(strstr(tg_error(), "loading 'kernel': 307200 bytes of shared memory: cuFuncSetAttribute"), "%s",
+              tg_error());
     cr_expect_eq(fake->loads - fake->unloads, 1, "the failed one was not unloaded");
 }
 
-/* ---- failures of the driver ------------------------------------------------------------------------------------ */
+/* ---- failures of the driver ---------------------------------------------------------------------------- */
 
 Test(launch, a_refused_image_brings_the_drivers_log) {
     launch_kernel *k;
@@ -350,8 +383,9 @@ Test(launch, a_refused_launch_says_what_was_launched) {
     good_args(args);
     fake->launch_code = 701;
     cr_expect_eq(run(args), TG_EDRIVER);
-    cr_expect(strstr(tg_error(), "launching 'kernel' (grid 10,3,1 threads 32,4,1 shared 0+0): cuLaunchKernelEx: "
-                                 "CUDA_ERROR_FAKE (701)"),
+    cr_expect(strstr(tg_error(),
+                     "launching 'kernel' (grid 10,3,1 threads 32,4,1 shared 0+0): cuLaunchKernelEx: "
+                     "CUDA_ERROR_FAKE (701)"),
               "%s", tg_error());
 }
 
@@ -359,10 +393,11 @@ Test(launch, lack_of_device_memory_is_told_apart) {
     void *address;
     fake->alloc_code = 2;
     cr_expect_eq(device_alloc(device, 1000, &address), TG_ENOMEM);
-    cr_expect(strstr(tg_error(), "1000 bytes on device 0: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"), "%s", tg_error());
+    cr_expect(strstr(tg_error(), "1000 bytes on device 0: cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (2)"), "%s",
+              tg_error());
 }
 
-/* ---- checks ------------------------------------------------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------------------------------------- */
 
 Test(launch, a_failed_check_is_told_once_and_then_launches_go_on) {
     tg_arg args[N_ARGS];
@@ -371,7 +406,8 @@ Test(launch, a_failed_check_is_told_once_and_then_launches_go_on) {
     cr_expect_eq(launch_take_failure(kernel), TG_OK);
     *kernel->checks = (tg_checks){.failed = 3, .check = 1, .block = {7, 0, 1}, .thread = {31, 2, 0}};
     expect_error(args, TG_EKERNEL,
-                 "in an earlier launch of 'kernel': gemv.c:19: check failed: row < N (block 7,0,1 thread 31,2,0; 3 in all)");
+                 "in an earlier launch of 'kernel': gemv.c:19: check failed: row < N (block 7,0,1 thread "
+                 "31,2,0; 3 in all)");
     cr_expect_eq(run(args), TG_OK, "%s", tg_error());
     cr_expect_eq(fake->launches, 2);
 }
@@ -383,7 +419,7 @@ Test(launch, records_of_checks_go_with_the_kernel) {
     load();
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------------------- */
+/* ---- contexts ------------------------------------------------------------------------------------------ */
 
 Test(launch, a_launch_enters_the_streams_context_and_leaves_it) {
     tg_arg args[N_ARGS];
@@ -410,7 +446,7 @@ Test(launch, a_destroyed_context_is_not_touched_again) {
     cr_expect_eq(fake->unloads, before);
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------------------------------------- */
 
 Test(launch, devices_are_described_and_counted) {
     int n;

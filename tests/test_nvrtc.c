@@ -1,4 +1,5 @@
-/* test_nvrtc.c -- finding NVRTC, compiling text, and what its messages become.  No GPU; skipped without NVRTC. */
+/* test_nvrtc.c -- finding NVRTC, compiling text, and what its messages become.  No GPU; skipped without
+ * NVRTC. */
 #define _XOPEN_SOURCE 700 /* mkdtemp, symlink */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static void need_nvrtc(void) {
 }
 
 static const char good[] = "extern \"C\" __global__ void k(float *a) {\n    a[threadIdx.x] = 1.0f;\n}\n";
-static const char bad[] = "extern \"C\" __global__ void k(float *a) {\n    a[0] = 1.0f;\n    a[1] = nonesuch;\n}\n";
+static const char bad[] =
+    "extern \"C\" __global__ void k(float *a) {\n    a[0] = 1.0f;\n    a[1] = nonesuch;\n}\n";
 
 static int compile(const char *source, const char *target, nvrtc_result *result) {
     nvrtc_request request = {.name = "k", .text = source, .target = target};
@@ -53,7 +55,8 @@ Test(nvrtc, text_becomes_ptx) {
 
 Test(nvrtc, line_information_and_contraction_are_asked_for) {
     need_nvrtc();
-    static const char text_of[] = "extern \"C\" __global__ void k(float *a) {\n    a[0] = a[1] * a[2] + a[3];\n}\n";
+    static const char text_of[] =
+        "extern \"C\" __global__ void k(float *a) {\n    a[0] = a[1] * a[2] + a[3];\n}\n";
     nvrtc_result result;
     nvrtc_request request = {.name = "k", .text = text_of, .target = "sm_80", .want_ptx = true};
     cr_assert_eq(nvrtc_compile(&request, &result), TG_OK);
@@ -98,7 +101,8 @@ Test(nvrtc, a_mistake_comes_back_with_the_dsl_line) {
 Test(nvrtc, warnings_come_with_the_image) {
     need_nvrtc();
     nvrtc_result result;
-    cr_assert_eq(compile("extern \"C\" __global__ void k() {\n    int unused;\n}\n", "sm_80", &result), TG_OK);
+    cr_assert_eq(compile("extern \"C\" __global__ void k() {\n    int unused;\n}\n", "sm_80", &result),
+                 TG_OK);
     cr_assert(result.log);
     cr_expect(strstr(result.log, "k.cu:2: warning"), "%s", result.log);
     nvrtc_free(&result);

@@ -1,7 +1,7 @@
 /* dlpack.h -- the tensor of the DLPack exchange format, for tg_arg_dlpack().
  *
- * The layout is DLPack's (data, device, rank, type, shape, strides, byte offset); the names are Tegula's own, so
- * that this header and the official one can meet in one program.  A DLTensor of the official header may be
+ * The layout is DLPack's (data, device, rank, type, shape, strides, byte offset); the names are Tegula's own,
+ * so that this header and the official one can meet in one program.  A DLTensor of the official header may be
  * given as it is. */
 #ifndef TEGULA_DLPACK_H
 #define TEGULA_DLPACK_H

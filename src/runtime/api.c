@@ -1,7 +1,8 @@
 /* api.c -- finds and opens libcuda and NVRTC.  See api.h.
  *
- * Read from the bottom: api_driver_open() and api_nvrtc_open() are the two questions asked of this file.  A list
- * of places is gathered once; each place is opened when its turn comes, and what is wrong with it is kept. */
+ * Read from the bottom: api_driver_open() and api_nvrtc_open() are the two questions asked of this file.  A
+ * list of places is gathered once; each place is opened when its turn comes, and what is wrong with it is
+ * kept. */
 #define _GNU_SOURCE /* dladdr */
 #include "runtime/api.h"
 
@@ -28,8 +29,8 @@ enum { MAX_PLACES = 64, NEWEST_NVRTC = 20, OLDEST_NVRTC = 12, MAX_ENTRIES = 64 }
 typedef struct {
     api_tried tried;
     void *handle;
-    bool is_opened; /* its turn has come */
-    bool is_usable; /* opened, new enough, complete */
+    bool is_opened;      /* its turn has come */
+    bool is_usable;      /* opened, new enough, complete */
     bool is_initialised; /* drivers */
     union {
         api_driver driver;
@@ -50,7 +51,7 @@ static _Atomic(const api_driver *) chosen_driver;
 static pid_t driver_pid; /* the process that initialised the driver */
 static bool caches_disabled;
 
-/* ---- places ----------------------------------------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------------------------------------- */
 
 static char *copy_text(const char *s) {
     size_t n = strlen(s) + 1;
@@ -129,8 +130,8 @@ static void list_drivers(void) {
         return;
     }
     add_place(&drivers, "loader", "libcuda.so.1");
-    static const char *const usual[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64",
-                                        "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64"};
+    static const char *const usual[] = {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                                        "/usr/lib64", "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64"};
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
         add_pattern(&drivers, "usual place", "%s/libcuda.so.1", usual[i]);
     }
@@ -188,7 +189,7 @@ static void list_nvrtcs(void) {
     add_venvs(&nvrtcs);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 /* POSIX lets a symbol's address become a function pointer; ISO C has no cast for it. */
 static void read_symbol(void *handle, const char *symbol, void *field) {
@@ -247,8 +248,9 @@ static void read_driver(place *p) {
     }
     api_result code = api->driver_version(&api->version);
     if (code != 0) {
-        p->tried.problem = code == API_ERROR_STUB_LIBRARY ? "is the toolkit's stub, not a driver"
-                                                          : format_text("does not tell its version (%u)", code);
+        p->tried.problem = code == API_ERROR_STUB_LIBRARY
+                               ? "is the toolkit's stub, not a driver"
+                               : format_text("does not tell its version (%u)", code);
         return;
     }
     p->tried.major = api->version / 1000;
@@ -257,7 +259,8 @@ static void read_driver(place *p) {
     p->is_usable = true;
 }
 
-/* Apart from opening it: looking for devices takes a while, and whoever only compiles need not wait for it. */
+/* Apart from opening it: looking for devices takes a while, and whoever only compiles need not wait for it.
+ */
 static bool initialise_driver(place *p) {
     const api_driver *api = &p->api.driver;
     if (p->is_initialised || p->tried.problem) {
@@ -274,7 +277,8 @@ static bool initialise_driver(place *p) {
         const char *text = NULL;
         api->error_name(code, &name);
         api->error_string(code, &text);
-        p->tried.problem = format_text("cuInit: %s (%u): %s", name ? name : "error", code, text ? text : "no text");
+        p->tried.problem =
+            format_text("cuInit: %s (%u): %s", name ? name : "error", code, text ? text : "no text");
     }
     return p->is_initialised;
 }
@@ -306,8 +310,8 @@ static void open_builtins(const place *p) {
     const char *slash = strrchr(p->tried.path, '/');
     if (slash) {
         char path[PATH_MAX];
-        snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - p->tried.path), p->tried.path,
-                 p->api.nvrtc.major, p->api.nvrtc.minor);
+        snprintf(path, sizeof path, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - p->tried.path),
+                 p->tried.path, p->api.nvrtc.major, p->api.nvrtc.minor);
         dlopen(path, RTLD_LAZY | RTLD_GLOBAL); /* without it NVRTC searches by itself */
     }
 }
@@ -353,7 +357,7 @@ static void open_place(places *list, place *p, void (*read)(place *)) {
     read(p);
 }
 
-/* ---- the driver ------------------------------------------------------------------------------------------- */
+/* ---- the driver ---------------------------------------------------------------------------------------- */
 
 void api_disable_caches(void) {
     pthread_mutex_lock(&lock);
@@ -374,8 +378,8 @@ bool api_caches_disabled(void) {
     return is;
 }
 
-/* Under the lock: the first place that is usable.  A library that is none (a stub) lets the next one try; a real
- * driver that finds no device would only find none again. */
+/* Under the lock: the first place that is usable.  A library that is none (a stub) lets the next one try; a
+ * real driver that finds no device would only find none again. */
 static place *find_driver(void) {
     list_drivers();
     want_no_caches();
@@ -462,11 +466,11 @@ int api_driver_failed(const api_driver *driver, const char *call, api_result cod
     bool is_forked = code == API_ERROR_NOT_INITIALIZED && driver_pid != getpid();
     const char *hint = is_forked ? "; this process was forked after the driver was initialised" : "";
     int status = code == API_ERROR_OUT_OF_MEMORY ? TG_ENOMEM : TG_EDRIVER;
-    return error_set(status, "%s: %s (%u): %s%s", call, name ? name : "unknown error", code, text ? text : "no text",
-                     hint);
+    return error_set(status, "%s: %s (%u): %s%s", call, name ? name : "unknown error", code,
+                     text ? text : "no text", hint);
 }
 
-/* ---- NVRTC ------------------------------------------------------------------------------------------------ */
+/* ---- NVRTC --------------------------------------------------------------------------------------------- */
 
 int api_target_number(const char *target) {
     if (strncmp(target, "sm_", 3) != 0 && strncmp(target, "compute_", 8) != 0) {
@@ -475,7 +479,8 @@ int api_target_number(const char *target) {
     const char *digits = strchr(target, '_') + 1;
     char *end;
     long number = strtol(digits, &end, 10);
-    bool is_target = end > digits && number > 0 && number < 10000 && (!*end || (strchr("af", *end) && !end[1]));
+    bool is_target =
+        end > digits && number > 0 && number < 10000 && (!*end || (strchr("af", *end) && !end[1]));
     return is_target ? (int)number : 0;
 }
 
@@ -491,10 +496,12 @@ static bool knows(const api_nvrtc *api, int number) {
 /* Judges an opened NVRTC for one target; NULL when good. */
 static char *judge(const api_nvrtc *api, int number, int driver_version) {
     if (driver_version && api->major > driver_version / 1000) {
-        return format_text("is %d.%d, newer than the driver (%d.%d)", api->major, api->minor, driver_version / 1000,
-                           driver_version % 1000 / 10);
+        return format_text("is %d.%d, newer than the driver (%d.%d)", api->major, api->minor,
+                           driver_version / 1000, driver_version % 1000 / 10);
     }
-    return knows(api, number) ? NULL : format_text("is %d.%d and does not know sm_%d", api->major, api->minor, number);
+    return knows(api, number)
+               ? NULL
+               : format_text("is %d.%d and does not know sm_%d", api->major, api->minor, number);
 }
 
 /* Under the lock. */
@@ -530,13 +537,14 @@ const api_nvrtc *api_nvrtc_open(const char *target) {
     if (!p) {
         char why[4096];
         describe(&nvrtcs, why, sizeof why);
-        error_set(TG_ENOCOMPILER, "no usable NVRTC for %s (12.0 or newer): %s", target ? target : "any target", why);
+        error_set(TG_ENOCOMPILER, "no usable NVRTC for %s (12.0 or newer): %s",
+                  target ? target : "any target", why);
     }
     pthread_mutex_unlock(&lock);
     return p ? &p->api.nvrtc : NULL;
 }
 
-/* ---- what was tried ---------------------------------------------------------------------------------------- */
+/* ---- what was tried ------------------------------------------------------------------------------------ */
 
 /* Leaves out what only repeats, and names of the loader's that it does not have. */
 static size_t show(places *list, const api_tried **shown) {

@@ -1,9 +1,9 @@
 /* api.h -- the entry points of the CUDA driver and of NVRTC: the only place that knows them by name.
  *
  * Neither library is needed to build; both are opened at run time, so the declarations below are Tegula's own
- * (a test holds them against cuda.h and nvrtc.h where those are found).  Struct tags are the driver's, so that the
- * types are compatible with its header.  Symbols carry their ABI version (cuMemAlloc_v2): a plain name may be
- * an older ABI.
+ * (a test holds them against cuda.h and nvrtc.h where those are found).  Struct tags are the driver's, so
+ * that the types are compatible with its header.  Symbols carry their ABI version (cuMemAlloc_v2): a plain
+ * name may be an older ABI.
  *
  * Reads   TEGULA_LIBCUDA, TEGULA_NVRTC, CUDA_HOME, CUDA_PATH and the usual places.
  * Leaves  one driver and the list of NVRTC libraries for the life of the process, with what was tried and why
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- the driver ------------------------------------------------------------------------------------------- */
+/* ---- the driver ---------------------------------------------------------------------------------------- */
 
 typedef unsigned api_result; /* CUresult, nvrtcResult: 0 is success */
 typedef unsigned long long api_address;
@@ -27,7 +27,8 @@ typedef struct CUevent_st *api_event;
 typedef struct CUlaunchConfig_st api_launch_config;
 typedef struct _nvrtcProgram *api_program;
 
-/* The driver's launch configuration and attribute, field by field; pass them as (const api_launch_config *). */
+/* The driver's launch configuration and attribute, field by field; pass them as (const api_launch_config *).
+ */
 typedef struct {
     unsigned id;
     char pad[4];
@@ -81,39 +82,39 @@ enum {
     X(device_get, cuDeviceGet, (int *device, int ordinal))                                                   \
     X(device_name, cuDeviceGetName, (char *name, int size, int device))                                      \
     X(device_attribute, cuDeviceGetAttribute, (int *value, unsigned attribute, int device))                  \
-    X(device_memory, cuDeviceTotalMem_v2, (size_t *bytes, int device))                                       \
-    X(primary_retain, cuDevicePrimaryCtxRetain, (api_context *context, int device))                          \
+    X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, int device))                                      \
+    X(primary_retain, cuDevicePrimaryCtxRetain, (api_context * context, int device))                         \
     X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device))                                           \
-    X(context_current, cuCtxGetCurrent, (api_context *context))                                              \
+    X(context_current, cuCtxGetCurrent, (api_context * context))                                             \
     X(context_push, cuCtxPushCurrent_v2, (api_context context))                                              \
-    X(context_pop, cuCtxPopCurrent_v2, (api_context *context))                                               \
+    X(context_pop, cuCtxPopCurrent_v2, (api_context * context))                                              \
     X(context_device, cuCtxGetDevice, (int *device))                                                         \
     X(context_id, cuCtxGetId, (api_context context, unsigned long long *id))                                 \
     X(capture_mode, cuThreadExchangeStreamCaptureMode, (unsigned *mode))                                     \
-    X(stream_create, cuStreamCreate, (api_stream *stream, unsigned flags))                                   \
+    X(stream_create, cuStreamCreate, (api_stream * stream, unsigned flags))                                  \
     X(stream_destroy, cuStreamDestroy_v2, (api_stream stream))                                               \
     X(stream_synchronize, cuStreamSynchronize, (api_stream stream))                                          \
-    X(stream_context, cuStreamGetCtx, (api_stream stream, api_context *context))                             \
+    X(stream_context, cuStreamGetCtx, (api_stream stream, api_context * context))                            \
     X(stream_capturing, cuStreamIsCapturing, (api_stream stream, unsigned *status))                          \
-    X(event_create, cuEventCreate, (api_event *event, unsigned flags))                                       \
+    X(event_create, cuEventCreate, (api_event * event, unsigned flags))                                      \
     X(event_destroy, cuEventDestroy_v2, (api_event event))                                                   \
     X(event_record, cuEventRecord, (api_event event, api_stream stream))                                     \
     X(event_synchronize, cuEventSynchronize, (api_event event))                                              \
     X(event_elapsed, cuEventElapsedTime, (float *milliseconds, api_event start, api_event stop))             \
-    X(memory_alloc, cuMemAlloc_v2, (api_address *address, size_t bytes))                                     \
+    X(memory_alloc, cuMemAlloc_v2, (api_address * address, size_t bytes))                                    \
     X(memory_free, cuMemFree_v2, (api_address address))                                                      \
-    X(memory_info, cuMemGetInfo_v2, (size_t *free, size_t *total))                                           \
+    X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total))                                         \
     X(memory_to_device, cuMemcpyHtoDAsync_v2,                                                                \
       (api_address to, const void *from, size_t bytes, api_stream stream))                                   \
     X(memory_to_host, cuMemcpyDtoHAsync_v2, (void *to, api_address from, size_t bytes, api_stream stream))   \
     X(memory_set, cuMemsetD8Async, (api_address at, unsigned char value, size_t n, api_stream stream))       \
     X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                             \
     X(host_free, cuMemFreeHost, (void *memory))                                                              \
-    X(host_address, cuMemHostGetDevicePointer_v2, (api_address *address, void *memory, unsigned flags))      \
+    X(host_address, cuMemHostGetDevicePointer_v2, (api_address * address, void *memory, unsigned flags))     \
     X(module_load, cuModuleLoadDataEx,                                                                       \
-      (api_module *module, const void *image, unsigned n, unsigned *options, void **values))                 \
+      (api_module * module, const void *image, unsigned n, unsigned *options, void **values))                \
     X(module_unload, cuModuleUnload, (api_module module))                                                    \
-    X(module_function, cuModuleGetFunction, (api_function *function, api_module module, const char *name))   \
+    X(module_function, cuModuleGetFunction, (api_function * function, api_module module, const char *name))  \
     X(function_attribute, cuFuncGetAttribute, (int *value, unsigned attribute, api_function function))       \
     X(function_set, cuFuncSetAttribute, (api_function function, unsigned attribute, int value))              \
     X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                \
@@ -139,22 +140,22 @@ int api_driver_version(void);
  * that the public call should return. */
 int api_driver_failed(const api_driver *driver, const char *call, api_result code);
 
-/* ---- NVRTC ------------------------------------------------------------------------------------------------ */
+/* ---- NVRTC --------------------------------------------------------------------------------------------- */
 
 #define API_NVRTC(X)                                                                                         \
     X(get_version, nvrtcVersion, (int *major, int *minor))                                                   \
     X(n_archs, nvrtcGetNumSupportedArchs, (int *n))                                                          \
     X(archs, nvrtcGetSupportedArchs, (int *archs))                                                           \
     X(create, nvrtcCreateProgram,                                                                            \
-      (api_program *program, const char *text, const char *name, int n_headers, const char *const *headers,  \
+      (api_program * program, const char *text, const char *name, int n_headers, const char *const *headers, \
        const char *const *names))                                                                            \
-    X(destroy, nvrtcDestroyProgram, (api_program *program))                                                  \
+    X(destroy, nvrtcDestroyProgram, (api_program * program))                                                 \
     X(compile, nvrtcCompileProgram, (api_program program, int n, const char *const *options))                \
-    X(ptx_size, nvrtcGetPTXSize, (api_program program, size_t *size))                                        \
+    X(ptx_size, nvrtcGetPTXSize, (api_program program, size_t * size))                                       \
     X(ptx, nvrtcGetPTX, (api_program program, char *ptx))                                                    \
-    X(cubin_size, nvrtcGetCUBINSize, (api_program program, size_t *size))                                    \
+    X(cubin_size, nvrtcGetCUBINSize, (api_program program, size_t * size))                                   \
     X(cubin, nvrtcGetCUBIN, (api_program program, char *cubin))                                              \
-    X(log_size, nvrtcGetProgramLogSize, (api_program program, size_t *size))                                 \
+    X(log_size, nvrtcGetProgramLogSize, (api_program program, size_t * size))                                \
     X(log, nvrtcGetProgramLog, (api_program program, char *log))
 
 enum { API_MAX_ARCHS = 64 };
@@ -169,14 +170,14 @@ typedef struct {
     const char *path;
 } api_nvrtc;
 
-/* The first NVRTC that is 12.0 or newer, knows the target ("sm_90a"; NULL: any) and is no newer in major than the
- * driver, if there is one.  NULL: none, with the reasons as this thread's error text (TG_ENOCOMPILER). */
+/* The first NVRTC that is 12.0 or newer, knows the target ("sm_90a"; NULL: any) and is no newer in major than
+ * the driver, if there is one.  NULL: none, with the reasons as this thread's error text (TG_ENOCOMPILER). */
 const api_nvrtc *api_nvrtc_open(const char *target);
 
 /* The number in a target: 90 for "sm_90a", 0 for what is no target. */
 int api_target_number(const char *target);
 
-/* ---- what was tried ---------------------------------------------------------------------------------------- */
+/* ---- what was tried ------------------------------------------------------------------------------------ */
 
 typedef struct {
     const char *origin;  /* "TEGULA_NVRTC", "CUDA_HOME", "loader", "usual place", "venv" */

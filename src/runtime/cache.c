@@ -28,7 +28,7 @@ static const char magic[8] = {'T', 'E', 'G', 'U', 'L', 'A', '\r', '\n'};
 static const uint64_t default_limit = UINT64_C(1) << 30;
 static const uint64_t entry_limit = UINT64_C(1) << 30; /* more is no kernel */
 
-/* ---- numbers, little-endian --------------------------------------------------------------------------------- */
+/* ---- numbers, little-endian ---------------------------------------------------------------------------- */
 
 static void put(unsigned char *at, uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) {
@@ -44,7 +44,7 @@ static uint64_t get(const unsigned char *at, int bytes) {
     return value;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------------------- */
 
 cache_key cache_make_key(const cache_field *fields, size_t n) {
     XXH3_state_t state;
@@ -75,7 +75,7 @@ void cache_key_text(const cache_key *key, char text[CACHE_KEY_TEXT]) {
     }
 }
 
-/* ---- the directory ---------------------------------------------------------------------------------------- */
+/* ---- the directory ------------------------------------------------------------------------------------- */
 
 /* "512", "64K", "200M", "2G". */
 static bool read_size(const char *text, uint64_t *bytes) {
@@ -100,7 +100,8 @@ static uint64_t limit_of_environment(void) {
     const char *text = error_environment("TEGULA_CACHE_SIZE");
     uint64_t bytes = default_limit;
     if (text && !read_size(text, &bytes)) {
-        error_log(TG_LOG_WARNING, "TEGULA_CACHE_SIZE=%s is no size (512M or 2G, for example); 1 GiB is used", text);
+        error_log(TG_LOG_WARNING, "TEGULA_CACHE_SIZE=%s is no size (512M or 2G, for example); 1 GiB is used",
+                  text);
     }
     return bytes;
 }
@@ -179,7 +180,8 @@ cache *cache_new(const char *directory) {
         snprintf(c->problem, sizeof c->problem, "TEGULA_NO_CACHE is set");
         return c;
     }
-    if (directory ? snprintf(c->root, PATH_MAX, "%s", directory) >= PATH_MAX - 128 : !name_directory(c->root)) {
+    if (directory ? snprintf(c->root, PATH_MAX, "%s", directory) >= PATH_MAX - 128
+                  : !name_directory(c->root)) {
         give_up_disk(c, directory ? directory : "(none)", "no usable name of a directory");
         c->root[0] = '\0';
         return c;
@@ -208,7 +210,7 @@ uint64_t cache_limit(const cache *c) {
     return c->limit;
 }
 
-/* ---- notes ------------------------------------------------------------------------------------------------ */
+/* ---- notes --------------------------------------------------------------------------------------------- */
 
 static size_t write_notes(char *out, size_t size, const cache_notes *n) {
     int used = snprintf(out, size, "kernel=%s\ntarget=%s\nnvrtc=%s\ncompile_us=%.0f\ncreated=%" PRId64 "\n",
@@ -244,7 +246,7 @@ static cache_notes read_notes(const unsigned char *at, size_t size) {
     return n;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 static XXH128_canonical_t digest_of(const unsigned char *file, size_t size) {
     XXH3_state_t state;
@@ -320,7 +322,8 @@ static unsigned char *read_checked(int fd, const cache_key *key, bool is_use) {
     return file;
 }
 
-bool cache_load_file(const char *path, const cache_key *key, bool is_use, cache_entry *entry, bool *is_absent) {
+bool cache_load_file(const char *path, const cache_key *key, bool is_use, cache_entry *entry,
+                     bool *is_absent) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe of that name must not hang us */
     *is_absent = fd < 0;
     if (fd < 0) {
@@ -380,11 +383,11 @@ bool cache_read(cache *c, const cache_key *key, cache_entry *entry) {
     return false;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------------------- */
 
 /* The whole file in memory; NULL without. */
-static unsigned char *make_file(const cache_key *key, const cache_notes *notes, const void *image, size_t size,
-                                size_t *total) {
+static unsigned char *make_file(const cache_key *key, const cache_notes *notes, const void *image,
+                                size_t size, size_t *total) {
     char text[NOTES_LIMIT];
     size_t n = write_notes(text, sizeof text, notes);
     *total = HEADER + round_up(n) + size;

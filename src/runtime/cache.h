@@ -15,9 +15,9 @@
  *     40  XXH3-128 of everything else (16)   zero (8)
  *     64  notes, as "name=value" lines, zero-filled to 16 bytes; then the image to the end of the file
  *
- * Nothing is locked for reading or writing: an entry appears whole, by rename, and two writers of one key write
- * the same.  The time of last use is the file's modification time, set by Tegula and never by the system.
- * Whatever goes wrong is a miss; the caller goes on with what it has in memory. */
+ * Nothing is locked for reading or writing: an entry appears whole, by rename, and two writers of one key
+ * write the same.  The time of last use is the file's modification time, set by Tegula and never by the
+ * system. Whatever goes wrong is a miss; the caller goes on with what it has in memory. */
 #ifndef TG_RUNTIME_CACHE_H
 #define TG_RUNTIME_CACHE_H
 
@@ -27,7 +27,7 @@
 
 enum { CACHE_SCHEMA = 1, CACHE_KEY_TEXT = 33 };
 
-/* ---- keys ------------------------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------------------- */
 
 typedef struct {
     unsigned char byte[16];
@@ -43,12 +43,12 @@ cache_key cache_make_key(const cache_field *fields, size_t n);
 bool cache_same_key(const cache_key *a, const cache_key *b);
 void cache_key_text(const cache_key *key, char text[CACHE_KEY_TEXT]);
 
-/* ---- the cache --------------------------------------------------------------------------------------------- */
+/* ---- the cache ----------------------------------------------------------------------------------------- */
 
 typedef struct cache cache;
 
-/* `directory` NULL: as the environment says.  Never fails for a reason of the file system: see cache_problem().
- * NULL without memory. */
+/* `directory` NULL: as the environment says.  Never fails for a reason of the file system: see
+ * cache_problem(). NULL without memory. */
 cache *cache_new(const char *directory);
 void cache_free(cache *c);
 
@@ -81,7 +81,7 @@ void cache_entry_free(cache_entry *entry);
 /* Keeps an image.  Prunes when the entries grew over the limit.  False: not kept, said once in the log. */
 bool cache_write(cache *c, const cache_key *key, const cache_notes *notes, const void *image, size_t size);
 
-/* ---- looking after it (cache_admin.c) ---------------------------------------------------------------------- */
+/* ---- looking after it (cache_admin.c) ------------------------------------------------------------------ */
 
 typedef struct {
     char key[CACHE_KEY_TEXT];
@@ -101,9 +101,11 @@ typedef struct {
 } cache_statistics;
 cache_statistics cache_stat(cache *c);
 
-/* Reads every entry and removes those that are not whole; returns how many were removed, `good` how many stay. */
+/* Reads every entry and removes those that are not whole; returns how many were removed, `good` how many
+ * stay. */
 size_t cache_verify(cache *c, size_t *good);
-/* Removes the least recently used until `limit` bytes stay, and what killed writers left; returns how many. */
+/* Removes the least recently used until `limit` bytes stay, and what killed writers left; returns how many.
+ */
 size_t cache_prune(cache *c, uint64_t limit);
 /* Removes every entry; returns how many. */
 size_t cache_clear(cache *c);

@@ -33,7 +33,7 @@ typedef struct {
     bool failed; /* without memory: the list is short */
 } scan;
 
-/* ---- finding ---------------------------------------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------------------------------------- */
 
 static void add_found(scan *s, const char *folder, const char *name, const struct stat *is) {
     if (s->n == s->capacity) {
@@ -60,7 +60,8 @@ static bool is_entry_name(const char *name) {
 }
 
 /* Files of a writer that was killed stay for an hour: it may be slow, and on another machine. */
-static void look_at_temporary(scan *s, int folder, const char *name, const struct stat *is, bool is_cleaning) {
+static void look_at_temporary(scan *s, int folder, const char *name, const struct stat *is,
+                              bool is_cleaning) {
     if (is_cleaning && is->st_mtim.tv_sec + STALE_SECONDS < time(NULL)) {
         unlinkat(folder, name, 0);
     } else {
@@ -68,19 +69,26 @@ static void look_at_temporary(scan *s, int folder, const char *name, const struc
     }
 }
 
-static void scan_folder(scan *s, int root, const char *folder, bool is_cleaning) {
+static DIR *open_folder(int root, const char *folder) {
     int fd = openat(root, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    if (!dir && fd >= 0) {
+        close(fd);
+    }
+    return dir;
+}
+
+static void scan_folder(scan *s, int root, const char *folder, bool is_cleaning) {
+    DIR *dir = open_folder(root, folder);
     if (!dir) {
-        if (fd >= 0) {
-            close(fd);
-        }
         return;
     }
+    int fd = dirfd(dir);
     for (const struct dirent *d = readdir(dir); d; d = readdir(dir)) {
         struct stat is;
         bool is_temporary = strncmp(d->d_name, ".tmp-", 5) == 0;
-        if ((!is_temporary && !is_entry_name(d->d_name)) || fstatat(fd, d->d_name, &is, AT_SYMLINK_NOFOLLOW) != 0) {
+        if ((!is_temporary && !is_entry_name(d->d_name)) ||
+            fstatat(fd, d->d_name, &is, AT_SYMLINK_NOFOLLOW) != 0) {
             continue;
         }
         if (is_temporary) {
@@ -98,15 +106,10 @@ static int open_root(const cache *c) {
 
 static scan scan_all(int root, bool is_cleaning) {
     scan s = {0};
-    int fd = dup(root);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    DIR *dir = open_folder(root, ".");
     if (!dir) {
-        if (fd >= 0) {
-            close(fd);
-        }
         return s;
     }
-    rewinddir(dir); /* the descriptor shares its place with every copy of it */
     for (const struct dirent *d = readdir(dir); d; d = readdir(dir)) {
         if (is_hex(d->d_name, 2) && !d->d_name[2]) {
             scan_folder(&s, root, d->d_name, is_cleaning);
@@ -145,7 +148,7 @@ static uint64_t total_of(const scan *s) {
     return total;
 }
 
-/* ---- counting, so that a prune is rare ----------------------------------------------------------------------- */
+/* ---- counting, so that a prune is rare ----------------------------------------------------------------- */
 
 /* One appended number a write: no lock, and a lost one is found at the next prune. */
 bool cache_count(cache *c, uint64_t bytes) {
@@ -188,7 +191,7 @@ static void restart_count(int root, uint64_t bytes) {
     }
 }
 
-/* ---- pruning ---------------------------------------------------------------------------------------------- */
+/* ---- pruning ------------------------------------------------------------------------------------------- */
 
 /* A lock of the process's own, without waiting: whoever has it does the work for all. */
 static int take_lock(int root) {
@@ -208,7 +211,7 @@ static size_t remove_oldest(int root, const scan *s, uint64_t limit, uint64_t *t
     if (*total <= limit) {
         return 0;
     }
-    for (size_t i = 0; i < s->n && *total > wanted; i++) {
+    for (size_t i = 0; i<s->n && * total> wanted; i++) {
         if (unlinkat(root, s->at[i].name, 0) == 0 || errno == ENOENT) {
             *total -= s->at[i].bytes;
             removed++;
@@ -235,7 +238,7 @@ size_t cache_prune(cache *c, uint64_t limit) {
     return removed;
 }
 
-/* ---- the tool's questions ------------------------------------------------------------------------------------ */
+/* ---- the tool's questions ------------------------------------------------------------------------------ */
 
 static void key_of_name(const char *name, char key[CACHE_KEY_TEXT]) {
     snprintf(key, CACHE_KEY_TEXT, "%.2s%.*s", name, NAME_LENGTH, name + 3);
@@ -324,6 +327,20 @@ size_t cache_verify(cache *c, size_t *good) {
     return removed;
 }
 
+/* What compiler_id.c noted, and half-written counts of killed processes. */
+static void remove_notes(int root) {
+    DIR *dir = open_folder(root, ".");
+    if (!dir) {
+        return;
+    }
+    for (const struct dirent *d = readdir(dir); d; d = readdir(dir)) {
+        if (strncmp(d->d_name, "compiler-", 9) == 0 || strncmp(d->d_name, ".usage-", 7) == 0) {
+            unlinkat(root, d->d_name, 0);
+        }
+    }
+    closedir(dir);
+}
+
 size_t cache_clear(cache *c) {
     int root = open_root(c);
     size_t removed = 0;
@@ -334,6 +351,7 @@ size_t cache_clear(cache *c) {
     for (size_t i = 0; i < s.n; i++) {
         removed += unlinkat(root, s.at[i].name, 0) == 0;
     }
+    remove_notes(root);
     restart_count(root, 0);
     free(s.at);
     close(root);

@@ -17,7 +17,8 @@ struct cache {
 
 /* Reads and checks one file.  Leaves a bad one where it is; `is_absent` tells a missing file from a bad one.
  * `is_use` stamps the time of last use. */
-bool cache_load_file(const char *path, const cache_key *key, bool is_use, cache_entry *entry, bool *is_absent);
+bool cache_load_file(const char *path, const cache_key *key, bool is_use, cache_entry *entry,
+                     bool *is_absent);
 /* Notes that an entry of that many bytes was written; true when it is time to prune. */
 bool cache_count(cache *c, uint64_t bytes);
 

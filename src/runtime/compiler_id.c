@@ -43,7 +43,8 @@ static bool describe_file(const char *path, char text[96]) {
     if (stat(path, &is) != 0) {
         return false;
     }
-    snprintf(text, 96, "%lld %lld %ld", (long long)is.st_size, (long long)is.st_mtim.tv_sec, is.st_mtim.tv_nsec);
+    snprintf(text, 96, "%lld %lld %ld", (long long)is.st_size, (long long)is.st_mtim.tv_sec,
+             is.st_mtim.tv_nsec);
     return true;
 }
 

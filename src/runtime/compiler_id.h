@@ -1,9 +1,9 @@
 /* compiler_id.h -- which NVRTC would compile, known without loading it.
  *
- * Opening NVRTC takes ten times as long as reading an entry of the cache, and the key names its version and build.
- * So the cache directory keeps, for each way of looking for it, which file was found and what it said; the
- * note holds while that file is unchanged.  A stale note costs a miss, never a wrong image: the entries of
- * another compiler stay right for that compiler. */
+ * Opening NVRTC takes ten times as long as reading an entry of the cache, and the key names its version and
+ * build. So the cache directory keeps, for each way of looking for it, which file was found and what it said;
+ * the note holds while that file is unchanged.  A stale note costs a miss, never a wrong image: the entries
+ * of another compiler stay right for that compiler. */
 #ifndef TG_RUNTIME_COMPILER_ID_H
 #define TG_RUNTIME_COMPILER_ID_H
 

@@ -18,7 +18,7 @@ struct device_handle {
     int ordinal;
 };
 
-/* ---- which there are ---------------------------------------------------------------------------------------- */
+/* ---- which there are ----------------------------------------------------------------------------------- */
 
 int device_driver_version(void) {
     return api_driver_version();
@@ -58,14 +58,28 @@ int device_describe(int ordinal, device_info *info) {
         unsigned attribute;
         int *value;
     } wanted[] = {
-        {1, &info->max_threads},         {5, &info->max_grid[0]},         {6, &info->max_grid[1]},
-        {7, &info->max_grid[2]},         {8, &info->shared_per_block},    {10, &info->warp},
-        {13, &info->clock_khz},          {16, &info->sms},                {33, &info->pci_bus},
-        {34, &info->pci_device},         {36, &info->memory_clock_khz},   {37, &info->memory_bus_bits},
-        {38, &info->l2_bytes},           {39, &info->max_threads_per_sm}, {50, &info->pci_domain},
-        {75, &info->major},              {76, &info->minor},              {81, &info->shared_per_sm},
-        {82, &info->registers_per_sm},   {97, &info->shared_per_block_optin},
-        {106, &info->max_blocks_per_sm}, {111, &info->shared_reserved},
+        {1, &info->max_threads},
+        {5, &info->max_grid[0]},
+        {6, &info->max_grid[1]},
+        {7, &info->max_grid[2]},
+        {8, &info->shared_per_block},
+        {10, &info->warp},
+        {13, &info->clock_khz},
+        {16, &info->sms},
+        {33, &info->pci_bus},
+        {34, &info->pci_device},
+        {36, &info->memory_clock_khz},
+        {37, &info->memory_bus_bits},
+        {38, &info->l2_bytes},
+        {39, &info->max_threads_per_sm},
+        {50, &info->pci_domain},
+        {75, &info->major},
+        {76, &info->minor},
+        {81, &info->shared_per_sm},
+        {82, &info->registers_per_sm},
+        {97, &info->shared_per_block_optin},
+        {106, &info->max_blocks_per_sm},
+        {111, &info->shared_reserved},
     };
     int handle;
     api_result code = driver->device_get(&handle, ordinal);
@@ -85,7 +99,7 @@ int device_describe(int ordinal, device_info *info) {
     return code ? api_driver_failed(driver, "describing a device", code) : TG_OK;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------------------- */
+/* ---- contexts ------------------------------------------------------------------------------------------ */
 
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(api_context) primary[MAX_DEVICES];
@@ -93,7 +107,8 @@ static _Atomic(api_context) primary[MAX_DEVICES];
 static int retain_primary(const api_driver *driver, int ordinal, api_context *context) {
     int status = check_ordinal(ordinal);
     if (status != TG_OK || ordinal >= MAX_DEVICES) {
-        return status ? status : error_set(TG_EARG, "device numbers above %d are not supported", MAX_DEVICES - 1);
+        return status ? status
+                      : error_set(TG_EARG, "device numbers above %d are not supported", MAX_DEVICES - 1);
     }
     api_result code = 0;
     pthread_mutex_lock(&primary_lock);
@@ -172,7 +187,7 @@ void context_leave(context_scope *scope) {
     scope->driver->context_pop(&popped);
 }
 
-/* ---- an open device ------------------------------------------------------------------------------------------ */
+/* ---- an open device ------------------------------------------------------------------------------------ */
 
 int device_open(int ordinal, device_handle **out) {
     *out = NULL;

@@ -34,7 +34,8 @@ int device_driver_version(void);
 /* A device's primary context, the one that the CUDA runtime uses too. */
 typedef struct device_handle device_handle;
 int device_open(int ordinal, device_handle **out);
-void device_close(device_handle *d); /* accepts NULL; memory and streams go with device_free() and .._stream_free() */
+void device_close(
+    device_handle *d); /* accepts NULL; memory and streams go with device_free() and .._stream_free() */
 int device_ordinal(const device_handle *d);
 
 /* Device memory.  Copies and fills wait until they are done. */
@@ -54,17 +55,17 @@ void device_event_free(device_handle *d, void *event);
 int device_event_record(device_handle *d, void *event, void *stream);
 /* Waits for both. */
 int device_event_elapsed(device_handle *d, void *start, void *stop, double *milliseconds);
-/* Makes this device's context the thread's current one, so that tg_launch(.., NULL, ..) and tg_info() mean it;
- * device_leave() restores the one before. */
+/* Makes this device's context the thread's current one, so that tg_launch(.., NULL, ..) and tg_info() mean
+ * it; device_leave() restores the one before. */
 int device_enter(device_handle *d);
 void device_leave(device_handle *d);
 
-/* ---- contexts ---------------------------------------------------------------------------------------------- */
+/* ---- contexts ------------------------------------------------------------------------------------------ */
 
 /* The primary context of a device; kept until the process ends, because nobody can tell who still uses it. */
 int device_primary(const api_driver *driver, int ordinal, api_context *context);
-/* The context that a launch on `stream` belongs to: the stream's; for NULL the thread's current one, else device
- * 0's primary. */
+/* The context that a launch on `stream` belongs to: the stream's; for NULL the thread's current one, else
+ * device 0's primary. */
 int device_stream_context(const api_driver *driver, void *stream, api_context *context);
 int device_of_context(const api_driver *driver, api_context context, int *ordinal);
 int device_capability(const api_driver *driver, int ordinal, int *major, int *minor);

@@ -1,8 +1,9 @@
 /* error.h -- the text of a failed call, and the library's messages.
  *
- * Every public host function ends in one of two ways: TG_OK, or `return error_set(code, "..")`, which keeps the
- * text for tg_error().  The text belongs to the thread.  The library prints nothing: error_log() hands complete
- * lines to the function given to tg_set_log(), else to the file that TEGULA_LOG names, else drops them.
+ * Every public host function ends in one of two ways: TG_OK, or `return error_set(code, "..")`, which keeps
+ * the text for tg_error().  The text belongs to the thread.  The library prints nothing: error_log() hands
+ * complete lines to the function given to tg_set_log(), else to the file that TEGULA_LOG names, else drops
+ * them.
  *
  * A text is complete, lower case, without full stop. */
 #ifndef TG_RUNTIME_ERROR_H

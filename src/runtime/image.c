@@ -41,7 +41,7 @@ static record *store[BUCKETS];
 static pthread_once_t disk_once = PTHREAD_ONCE_INIT;
 static cache *disk;
 static atomic_uint compiles;
-static int writing;          /* threads that write an entry */
+static int writing;           /* threads that write an entry */
 static pid_t writing_process; /* a fork has none of them */
 
 static void open_disk(void) {
@@ -57,7 +57,7 @@ unsigned image_compiles(void) {
     return atomic_load(&compiles);
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------- */
+/* ---- keys ---------------------------------------------------------------------------------------------- */
 
 /* Copies `text` without comments and the blanks before them: they say which line and which default, and must
  * not make two kernels of one.  Returns the length. */
@@ -116,8 +116,8 @@ static int make_key(const nvrtc_request *r, const compiler_id *id, cache_key *ke
     }
     nvrtc_options options = nvrtc_canonical_options(r);
     char numbers[96];
-    int n = snprintf(numbers, sizeof numbers, "schema %d nvrtc %d.%d %016llx %s", CACHE_SCHEMA, id->major, id->minor,
-                     (unsigned long long)id->build, r->want_ptx ? "ptx" : "cubin");
+    int n = snprintf(numbers, sizeof numbers, "schema %d nvrtc %d.%d %016llx %s", CACHE_SCHEMA, id->major,
+                     id->minor, (unsigned long long)id->build, r->want_ptx ? "ptx" : "cubin");
     cache_field field[NVRTC_MAX_OPTIONS + 6] = {
         {numbers, (size_t)n}, {build, sizeof build}, {text, size}, {r->target, strlen(r->target)}, {NULL, 0}};
     size_t count = 5; /* the empty one is the digest of headers: none is given to the compiler */
@@ -143,7 +143,7 @@ int image_key(const nvrtc_request *r, cache_key *key) {
     return key_by_compiler(r, key);
 }
 
-/* ---- the store, under the lock ------------------------------------------------------------------------------- */
+/* ---- the store, under the lock ------------------------------------------------------------------------- */
 
 static record **bucket_of(const cache_key *key) {
     return &store[key->byte[0] % BUCKETS];
@@ -187,7 +187,7 @@ static void drop(record *r) {
     }
 }
 
-/* ---- filling a record, without a lock -------------------------------------------------------------------------- */
+/* ---- filling a record, without a lock ------------------------------------------------------------------ */
 
 static bool from_disk(record *r) {
     cache *c = image_cache();
@@ -201,7 +201,8 @@ static bool from_disk(record *r) {
     return true;
 }
 
-static void make_notes(cache_notes *notes, const nvrtc_request *q, const api_nvrtc *api, double milliseconds) {
+static void make_notes(cache_notes *notes, const nvrtc_request *q, const api_nvrtc *api,
+                       double milliseconds) {
     *notes = (cache_notes){.compile_ms = milliseconds, .created = (int64_t)time(NULL)};
     snprintf(notes->kernel, sizeof notes->kernel, "%s", q->name);
     snprintf(notes->target, sizeof notes->target, "%s", q->target);
@@ -227,7 +228,7 @@ static int from_compiler(record *r, const nvrtc_request *q) {
     return TG_OK;
 }
 
-/* ---- writing behind the caller's back -------------------------------------------------------------------------- */
+/* ---- writing behind the caller's back ------------------------------------------------------------------ */
 
 static void *write_record(void *argument) {
     record *r = argument;
@@ -273,7 +274,7 @@ static void write_aside(record *r) {
     }
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------ */
+/* ---- asking -------------------------------------------------------------------------------------------- */
 
 static void fill(record *r, const nvrtc_request *q) {
     int status = from_disk(r) ? TG_OK : from_compiler(r, q);

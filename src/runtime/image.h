@@ -1,8 +1,8 @@
 /* image.h -- the compiled images of this process: memory first, then the disk cache, then NVRTC.
  *
  * Reads   a text and a target (nvrtc_request).
- * Leaves  one image for each key, shared and counted.  However many threads ask for a key at once, one compiles
- *         and the others wait for it; other keys go on meanwhile.  A failure is given to all who waited and
+ * Leaves  one image for each key, shared and counted.  However many threads ask for a key at once, one
+ * compiles and the others wait for it; other keys go on meanwhile.  A failure is given to all who waited and
  *         forgotten, so that it may be tried again. */
 #ifndef TG_RUNTIME_IMAGE_H
 #define TG_RUNTIME_IMAGE_H
@@ -31,8 +31,8 @@ int image_key(const nvrtc_request *request, cache_key *key);
 /* The disk cache of this process, opened at the first call; NULL when caches are off, or without memory. */
 cache *image_cache(void);
 
-/* Waits until what was compiled is on disk: entries are written by a thread of their own, because syncing one costs
- * as much as a tenth of a compile.  Called by tg_jit_free() and at exit. */
+/* Waits until what was compiled is on disk: entries are written by a thread of their own, because syncing one
+ * costs as much as a tenth of a compile.  Called by tg_jit_free() and at exit. */
 void image_settle(void);
 
 /* Compiles of this process so far. */

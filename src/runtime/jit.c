@@ -1,7 +1,7 @@
 /* jit.c -- tg_jit: from a builder and a configuration to a launch.  jit.h has the picture.
  *
- * Read tg_launch() first.  What it finds was published with release order and is never changed or freed before
- * tg_jit_free(), so finding takes no lock. */
+ * Read tg_launch() first.  What it finds was published with release order and is never changed or freed
+ * before tg_jit_free(), so finding takes no lock. */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/jit.h"
 
@@ -67,7 +67,7 @@ struct tg_jit {
     _Atomic(binding *) bucket[BUCKETS];
 };
 
-/* ---- configurations ---------------------------------------------------------------------------------------- */
+/* ---- configurations ------------------------------------------------------------------------------------ */
 
 /* Names by content; in the order given, so that a launch need not sort. */
 static uint64_t hash_config(const tg_config *c) {
@@ -132,8 +132,8 @@ static int check_call(const tg_jit *jit, const tg_config *c) {
         return error_set(TG_EARG, "the tg_jit is NULL");
     }
     if (c->n < 0 || c->n > TG_MAX_CONFIG) {
-        return error_set(TG_EARG, "the configuration of '%s' has %d values; at most %d are allowed", jit->name, c->n,
-                         TG_MAX_CONFIG);
+        return error_set(TG_EARG, "the configuration of '%s' has %d values; at most %d are allowed",
+                         jit->name, c->n, TG_MAX_CONFIG);
     }
     for (int i = 0; i < c->n; i++) {
         if (!c->p[i].name) {
@@ -143,7 +143,7 @@ static int check_call(const tg_jit *jit, const tg_config *c) {
     return TG_OK;
 }
 
-/* ---- from a builder to an image -------------------------------------------------------------------------------- */
+/* ---- from a builder to an image ------------------------------------------------------------------------ */
 
 bool jit_dumps(void) {
     return error_environment("TEGULA_DUMP") != NULL;
@@ -179,7 +179,9 @@ static int builder_failed(const tg_jit *jit, int status, const pipeline_result *
     const char *bug = diag_take_bug();
     if (status == TG_EINTERNAL || !made->kernel) {
         return error_set(status, "'%s': %s", jit->name,
-                         bug ? bug : status == TG_ENOMEM ? "no memory" : "internal fault without a text");
+                         bug                   ? bug
+                         : status == TG_ENOMEM ? "no memory"
+                                               : "internal fault without a text");
     }
     text report = {0};
     diag_print(&made->kernel->errors, &report);
@@ -193,7 +195,8 @@ static int builder_failed(const tg_jit *jit, int status, const pipeline_result *
 }
 
 /* begin, build, end, lower, print, plan.  Free the result in every case. */
-static int run_pipeline(const tg_jit *jit, const tg_config *config, const target *arch, pipeline_result *made) {
+static int run_pipeline(const tg_jit *jit, const tg_config *config, const target *arch,
+                        pipeline_result *made) {
     bool dumps = jit_dumps();
     const pipeline_input input = {jit->name, jit->build, config, jit->user, jit->user_size};
     const pipeline_options options = {.target = arch,
@@ -230,7 +233,7 @@ static int make_variant(const tg_jit *jit, variant *v) {
     return status;
 }
 
-/* ---- variants ----------------------------------------------------------------------------------------------- */
+/* ---- variants ------------------------------------------------------------------------------------------ */
 
 static void free_loaded(loaded *l) {
     while (l) {
@@ -344,7 +347,7 @@ static int get_variant(tg_jit *jit, const tg_config *config, const target *arch,
     return status;
 }
 
-/* ---- bindings ----------------------------------------------------------------------------------------------- */
+/* ---- bindings ------------------------------------------------------------------------------------------ */
 
 static int target_of(const api_driver *driver, api_context context, const target **out) {
     int ordinal;
@@ -357,8 +360,8 @@ static int target_of(const api_driver *driver, api_context context, const target
     }
     *out = target_for_device(major, minor);
     return *out ? TG_OK
-                : error_set(TG_ENODEVICE, "device %d has compute capability %d.%d; 8.0 or newer is needed", ordinal,
-                            major, minor);
+                : error_set(TG_ENODEVICE, "device %d has compute capability %d.%d; 8.0 or newer is needed",
+                            ordinal, major, minor);
 }
 
 /* The variant's kernel in that context, loaded by the first who asks. */
@@ -469,10 +472,11 @@ static int check_builder(const tg_jit *jit, const variant *v) {
     pipeline_result made = {0};
     int status = run_pipeline(jit, &v->config, v->target, &made);
     if (status == TG_OK && XXH3_64bits(made.cuda.text.s, made.cuda.text.length) != v->text) {
-        status = error_set(TG_EKERNEL,
-                           "'%s' was built differently from the same configuration: a builder may depend on its "
-                           "configuration and user bytes only",
-                           jit->name);
+        status =
+            error_set(TG_EKERNEL,
+                      "'%s' was built differently from the same configuration: a builder may depend on its "
+                      "configuration and user bytes only",
+                      jit->name);
     }
     pipeline_free(&made);
     return status;
@@ -485,7 +489,7 @@ static int check_builder(const tg_jit *jit, const variant *v) {
 }
 #endif
 
-/* ---- the public functions -------------------------------------------------------------------------------------- */
+/* ---- the public functions ------------------------------------------------------------------------------ */
 
 static void *copy_bytes(const void *bytes, size_t size) {
     void *copy = malloc(size ? size : 1);
@@ -545,10 +549,11 @@ void tg_jit_free(tg_jit *jit) {
 /* The first launch of a configuration; never under capture, where loading would end the capture. */
 static int bind_cold(tg_jit *jit, const tg_config *config, const place *at, void *stream, binding **out) {
     if (device_is_capturing(at->driver, at->context, stream)) {
-        return error_set(TG_EARG,
-                         "'%s' is not compiled for this configuration yet and the stream is being captured: call "
-                         "tg_prepare() before the capture",
-                         jit->name);
+        return error_set(
+            TG_EARG,
+            "'%s' is not compiled for this configuration yet and the stream is being captured: call "
+            "tg_prepare() before the capture",
+            jit->name);
     }
     return make_binding(jit, config, at, out);
 }
@@ -575,7 +580,8 @@ int tg_launch(tg_jit *jit, tg_config config, void *stream, int nargs, const tg_a
 static int context_for(const api_driver *driver, int ordinal, api_context *context) {
     int current;
     api_result code = driver->context_current(context);
-    if (code == 0 && *context && device_of_context(driver, *context, &current) == TG_OK && current == ordinal) {
+    if (code == 0 && *context && device_of_context(driver, *context, &current) == TG_OK &&
+        current == ordinal) {
         return TG_OK;
     }
     return device_primary(driver, ordinal, context);
@@ -686,7 +692,7 @@ int tg_wait(tg_jit *jit, void *stream) {
     return code ? api_driver_failed(driver, "cuStreamSynchronize", code) : take_failures(jit);
 }
 
-/* ---- for the tool ------------------------------------------------------------------------------------------ */
+/* ---- for the tool -------------------------------------------------------------------------------------- */
 
 void jit_set(tg_jit *jit, const jit_settings *settings) {
     jit->settings = *settings;
@@ -713,7 +719,8 @@ int jit_compile(tg_jit *jit, const tg_config *config, const char *target_name, j
     return status;
 }
 
-int jit_load_text(device_handle *d, const nvrtc_request *request, const launch_plan *plan, launch_kernel **out) {
+int jit_load_text(device_handle *d, const nvrtc_request *request, const launch_plan *plan,
+                  launch_kernel **out) {
     *out = NULL;
     const api_driver *driver = api_driver_open();
     if (!driver) {

@@ -28,19 +28,21 @@ typedef struct {
 /* Before the first launch. */
 void jit_set(tg_jit *jit, const jit_settings *settings);
 
-/* What a configuration becomes for a target, without a device: for `emit` and the benchmark of the JIT.  The same
- * search as a launch's, memory first.  Valid until tg_jit_free(). */
+/* What a configuration becomes for a target, without a device: for `emit` and the benchmark of the JIT.  The
+ * same search as a launch's, memory first.  Valid until tg_jit_free(). */
 typedef struct {
     const image *image;
     const launch_plan *plan;
 } jit_compiled;
 int jit_compile(tg_jit *jit, const tg_config *config, const char *target_name, jit_compiled *out);
 
-/* A kernel from a given text with the plan of another: `run --cuda`.  The plan is borrowed; launch_unload() frees. */
-int jit_load_text(device_handle *d, const nvrtc_request *request, const launch_plan *plan, launch_kernel **out);
+/* A kernel from a given text with the plan of another: `run --cuda`.  The plan is borrowed; launch_unload()
+ * frees. */
+int jit_load_text(device_handle *d, const nvrtc_request *request, const launch_plan *plan,
+                  launch_kernel **out);
 
-/* TEGULA_DUMP=stage,..: a pipeline_dump that writes NAME.STAGE into TEGULA_DUMP_DIR (else the working directory);
- * `user` is the kernel's name.  jit_dumps() is false when the variable is unset. */
+/* TEGULA_DUMP=stage,..: a pipeline_dump that writes NAME.STAGE into TEGULA_DUMP_DIR (else the working
+ * directory); `user` is the kernel's name.  jit_dumps() is false when the variable is unset. */
 bool jit_dumps(void);
 void jit_dump(const char *stage, const char *text, void *user);
 

@@ -1,6 +1,7 @@
 /* launch.c -- see launch.h.
  *
- * Read launch_run() first: scalars, then tensors (their extents may be scalars), then overlap, grid, driver. */
+ * Read launch_run() first: scalars, then tensors (their extents may be scalars), then overlap, grid, driver.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "runtime/launch.h"
 
@@ -30,7 +31,7 @@ typedef struct {
     } range[LAUNCH_MAX_PARAMS]; /* of tensors; empty for others */
 } call;
 
-/* ---- loading ---------------------------------------------------------------------------------------------- */
+/* ---- loading ------------------------------------------------------------------------------------------- */
 
 static int load_module(launch_kernel *k, const void *image) {
     char log[LOG_SIZE] = "";
@@ -128,8 +129,8 @@ int launch_load(const api_driver *driver, api_context context, const void *image
                 launch_kernel **out) {
     *out = NULL;
     if (plan->nargs > LAUNCH_MAX_ARGS || plan->nparams > LAUNCH_MAX_PARAMS) {
-        return error_set(TG_EKERNEL, "'%s' has %d arguments; at most %d can be launched", plan->name, plan->nargs,
-                         LAUNCH_MAX_ARGS);
+        return error_set(TG_EKERNEL, "'%s' has %d arguments; at most %d can be launched", plan->name,
+                         plan->nargs, LAUNCH_MAX_ARGS);
     }
     launch_kernel *k = calloc(1, sizeof *k);
     if (!k) {
@@ -173,7 +174,7 @@ void launch_unload(launch_kernel *k) {
     free(k);
 }
 
-/* ---- checks of a launched kernel ------------------------------------------------------------------------------ */
+/* ---- checks of a launched kernel ----------------------------------------------------------------------- */
 
 static int report(const launch_plan *plan, const tg_checks *seen) {
     bool is_known = seen->check >= 0 && seen->check < plan->nchecks;
@@ -204,15 +205,17 @@ int launch_measure(const launch_kernel *k, launch_figures *f) {
         return TG_EDRIVER;
     }
     api_result code = k->driver->function_attribute(&f->registers, API_FUNCTION_REGISTERS, k->function);
-    code = code ? code : k->driver->function_attribute(&f->local_bytes, API_FUNCTION_LOCAL_BYTES, k->function);
-    code = code ? code : k->driver->function_attribute(&f->static_shared, API_FUNCTION_SHARED_BYTES, k->function);
+    code =
+        code ? code : k->driver->function_attribute(&f->local_bytes, API_FUNCTION_LOCAL_BYTES, k->function);
+    code = code ? code
+                : k->driver->function_attribute(&f->static_shared, API_FUNCTION_SHARED_BYTES, k->function);
     code = code ? code
                 : k->driver->occupancy(&f->blocks_per_sm, k->function, threads, (size_t)p->dynamic_shared);
     context_leave(&scope);
     return code ? api_driver_failed(k->driver, "cuFuncGetAttribute", code) : TG_OK;
 }
 
-/* ---- scalars and extents -------------------------------------------------------------------------------------- */
+/* ---- scalars and extents ------------------------------------------------------------------------------- */
 
 static const char *kind_name(tg_arg_kind kind) {
     switch (kind) {
@@ -229,7 +232,8 @@ static const char *kind_name(tg_arg_kind kind) {
 }
 
 static int wrong_kind(const plan_param *p, const tg_arg *a, const char *wanted) {
-    return error_set(TG_EARG, "argument %d, '%s', is %s; %s is wanted", p->arg + 1, p->name, kind_name(a->kind), wanted);
+    return error_set(TG_EARG, "argument %d, '%s', is %s; %s is wanted", p->arg + 1, p->name,
+                     kind_name(a->kind), wanted);
 }
 
 static int put_float(call *c, int i, const plan_param *p, const tg_arg *a) {
@@ -248,15 +252,15 @@ static int put_integer(call *c, int i, const plan_param *p, const tg_arg *a) {
         return wrong_kind(p, a, "tg_arg_int()");
     }
     if (a->integer < least || a->integer > most) {
-        return error_set(TG_EARG, "argument %d, '%s': %" PRId64 " is not in %" PRId64 "..%" PRId64, p->arg + 1, p->name,
-                         a->integer, least, most);
+        return error_set(TG_EARG, "argument %d, '%s': %" PRId64 " is not in %" PRId64 "..%" PRId64,
+                         p->arg + 1, p->name, a->integer, least, most);
     }
     c->value[p->arg] = a->integer;
     c->slot[i] = (uint64_t)a->integer;
     return TG_OK;
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------------------- */
+/* ---- tensors ------------------------------------------------------------------------------------------- */
 
 static bool eval(const call *c, const plan_expr *e, int64_t *result) {
     return plan_eval(e, c->value, result);
@@ -268,31 +272,34 @@ static const char *dl_type_name(tg_dl_type t) {
 }
 
 static bool same_type(tg_dl_type t, int64_t type) {
-    int code = type == TG_BOOL         ? TG_DL_BOOL
-               : type == TG_BF16       ? TG_DL_BFLOAT
-               : type_is_float(type)   ? TG_DL_FLOAT
-               : type_is_signed(type)  ? TG_DL_INT
-                                       : TG_DL_UINT;
+    int code = type == TG_BOOL        ? TG_DL_BOOL
+               : type == TG_BF16      ? TG_DL_BFLOAT
+               : type_is_float(type)  ? TG_DL_FLOAT
+               : type_is_signed(type) ? TG_DL_INT
+                                      : TG_DL_UINT;
     return t.code == code && t.bits == type_bits(type) && t.lanes == 1;
 }
 
 static int check_dl_place(const call *c, const plan_param *p, const tg_dl_tensor *t) {
     bool is_shared = t->device.type == TG_DL_CUDA_HOST || t->device.type == TG_DL_CUDA_MANAGED;
     if (t->device.type != TG_DL_CUDA && !is_shared) {
-        return error_set(TG_EARG, "argument %d, '%s': the DLPack tensor is not on a CUDA device (device type %d)",
+        return error_set(TG_EARG,
+                         "argument %d, '%s': the DLPack tensor is not on a CUDA device (device type %d)",
                          p->arg + 1, p->name, t->device.type);
     }
     if (!is_shared && t->device.id != c->kernel->ordinal) {
-        return error_set(TG_EARG, "argument %d, '%s': the DLPack tensor is on device %d, the stream on device %d",
+        return error_set(TG_EARG,
+                         "argument %d, '%s': the DLPack tensor is on device %d, the stream on device %d",
                          p->arg + 1, p->name, t->device.id, c->kernel->ordinal);
     }
     if (!same_type(t->type, p->type)) {
-        return error_set(TG_EARG, "argument %d, '%s': the DLPack tensor holds %s%d (%d lanes), the kernel wants %s",
-                         p->arg + 1, p->name, dl_type_name(t->type), t->type.bits, t->type.lanes, type_name(p->type));
+        return error_set(
+            TG_EARG, "argument %d, '%s': the DLPack tensor holds %s%d (%d lanes), the kernel wants %s",
+            p->arg + 1, p->name, dl_type_name(t->type), t->type.bits, t->type.lanes, type_name(p->type));
     }
     if (t->rank != p->rank) {
-        return error_set(TG_EARG, "argument %d, '%s': the DLPack tensor has rank %d, the kernel wants %d", p->arg + 1,
-                         p->name, t->rank, p->rank);
+        return error_set(TG_EARG, "argument %d, '%s': the DLPack tensor has rank %d, the kernel wants %d",
+                         p->arg + 1, p->name, t->rank, p->rank);
     }
     return TG_OK;
 }
@@ -303,10 +310,12 @@ static int check_dl_shape(const call *c, const plan_param *p, const tg_dl_tensor
     for (int d = p->rank - 1; d >= 0; d--) {
         int64_t extent;
         if (!eval(c, &p->dim[d], &extent)) {
-            return error_set(TG_EARG, "argument %d, '%s': extent %d cannot be computed", p->arg + 1, p->name, d);
+            return error_set(TG_EARG, "argument %d, '%s': extent %d cannot be computed", p->arg + 1, p->name,
+                             d);
         }
         if (t->shape[d] != extent) {
-            return error_set(TG_EARG, "argument %d, '%s': extent %d is %" PRId64 ", the kernel wants %" PRId64,
+            return error_set(TG_EARG,
+                             "argument %d, '%s': extent %d is %" PRId64 ", the kernel wants %" PRId64,
                              p->arg + 1, p->name, d, t->shape[d], extent);
         }
         int64_t has = t->strides ? t->strides[d] : stride;
@@ -316,7 +325,8 @@ static int check_dl_shape(const call *c, const plan_param *p, const tg_dl_tensor
             has = stride;
         }
         if (extent > 1 && has != wanted) {
-            return error_set(TG_EARG, "argument %d, '%s': stride %d is %" PRId64 ", the kernel wants %" PRId64,
+            return error_set(TG_EARG,
+                             "argument %d, '%s': stride %d is %" PRId64 ", the kernel wants %" PRId64,
                              p->arg + 1, p->name, d, has, wanted);
         }
         stride = wanted * extent;
@@ -381,10 +391,11 @@ static int check_overlap(const call *c, const plan_param *written, int i, int j)
     if (!meet || may_alias(written, other->arg) || may_alias(other, written->arg)) {
         return TG_OK;
     }
-    return error_set(TG_EARG,
-                     "argument %d, '%s', which the kernel writes, overlaps argument %d, '%s' (declare alias(%s, %s) "
-                     "to allow it)",
-                     written->arg + 1, written->name, other->arg + 1, other->name, written->name, other->name);
+    return error_set(
+        TG_EARG,
+        "argument %d, '%s', which the kernel writes, overlaps argument %d, '%s' (declare alias(%s, %s) "
+        "to allow it)",
+        written->arg + 1, written->name, other->arg + 1, other->name, written->name, other->name);
 }
 
 /* What is written may meet nothing else. */
@@ -407,7 +418,7 @@ static int check_overlaps(const call *c) {
     return TG_OK;
 }
 
-/* ---- launching -------------------------------------------------------------------------------------------- */
+/* ---- launching ----------------------------------------------------------------------------------------- */
 
 static int put_plain(call *c, int i, const plan_param *p) {
     c->address[i] = &c->slot[i];
@@ -418,7 +429,8 @@ static int put_plain(call *c, int i, const plan_param *p) {
         return TG_OK;
     case PLAN_SCALAR:
         c->value[p->arg] = 0;
-        return type_is_float(p->type) ? put_float(c, i, p, &c->args[p->arg]) : put_integer(c, i, p, &c->args[p->arg]);
+        return type_is_float(p->type) ? put_float(c, i, p, &c->args[p->arg])
+                                      : put_integer(c, i, p, &c->args[p->arg]);
     case PLAN_EXTENT:
         return put_integer(c, i, p, &c->args[p->arg]);
     case PLAN_CHECKS:
@@ -453,10 +465,12 @@ static int put_grid(const call *c, api_launch *l, bool *is_empty) {
     for (int i = 0; i < 3; i++) {
         int64_t n = k->grid[i];
         if (!k->has_fixed_grid && !eval(c, &k->plan->grid[i], &n)) {
-            return error_set(TG_EARG, "the grid of '%s' cannot be computed from these arguments", k->plan->name);
+            return error_set(TG_EARG, "the grid of '%s' cannot be computed from these arguments",
+                             k->plan->name);
         }
         if (n < 0 || n > k->plan->max_grid[i]) {
-            return error_set(TG_EARG, "the grid of '%s' has %" PRId64 " blocks along %c; the device takes %" PRId64,
+            return error_set(TG_EARG,
+                             "the grid of '%s' has %" PRId64 " blocks along %c; the device takes %" PRId64,
                              k->plan->name, n, 'x' + i, k->plan->max_grid[i]);
         }
         l->grid[i] = (unsigned)n;
@@ -468,9 +482,10 @@ static int put_grid(const call *c, api_launch *l, bool *is_empty) {
 static int refused(const launch_kernel *k, const api_launch *l, api_result code) {
     const launch_plan *p = k->plan;
     int status = api_driver_failed(k->driver, "cuLaunchKernelEx", code);
-    return error_prefix(status, "launching '%s' (grid %u,%u,%u threads %d,%d,%d shared %" PRId64 "+%" PRId64 "): ",
-                        p->name, l->grid[0], l->grid[1], l->grid[2], p->threads[0], p->threads[1], p->threads[2],
-                        p->static_shared, p->dynamic_shared);
+    return error_prefix(
+        status, "launching '%s' (grid %u,%u,%u threads %d,%d,%d shared %" PRId64 "+%" PRId64 "): ", p->name,
+        l->grid[0], l->grid[1], l->grid[2], p->threads[0], p->threads[1], p->threads[2], p->static_shared,
+        p->dynamic_shared);
 }
 
 /* The driver launches in the current context only. */
@@ -502,9 +517,10 @@ int launch_run(launch_kernel *k, void *stream, int nargs, const tg_arg *args) {
     c.kernel = k;
     c.args = args;
     status = put_parameters(&c);
-    api_launch l = {.block = {(unsigned)plan->threads[0], (unsigned)plan->threads[1], (unsigned)plan->threads[2]},
-                    .shared_bytes = (unsigned)plan->dynamic_shared,
-                    .stream = stream};
+    api_launch l = {
+        .block = {(unsigned)plan->threads[0], (unsigned)plan->threads[1], (unsigned)plan->threads[2]},
+        .shared_bytes = (unsigned)plan->dynamic_shared,
+        .stream = stream};
     bool is_empty = false;
     status = status ? status : put_grid(&c, &l, &is_empty);
     return status || is_empty ? status : launch_in_context(k, &l, c.address);

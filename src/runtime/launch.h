@@ -25,10 +25,10 @@ typedef struct launch_kernel {
     api_function function;
     const launch_plan *plan; /* borrowed */
     bool has_fixed_grid;
-    int64_t grid[3];                   /* when fixed */
-    int64_t bytes[LAUNCH_MAX_PARAMS];  /* of each tensor; -1 where known at launch only */
-    /* Written by the kernel through host memory that the device maps, so that nobody has to copy it: `failed` is 0
-     * until a check fails.  NULL for kernels without checks. */
+    int64_t grid[3];                  /* when fixed */
+    int64_t bytes[LAUNCH_MAX_PARAMS]; /* of each tensor; -1 where known at launch only */
+    /* Written by the kernel through host memory that the device maps, so that nobody has to copy it: `failed`
+     * is 0 until a check fails.  NULL for kernels without checks. */
     tg_checks *checks;
     api_address checks_address;
 } launch_kernel;

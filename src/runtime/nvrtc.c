@@ -11,7 +11,7 @@
 
 enum { SLOW_COMPILE_MS = 500 };
 
-/* ---- options ---------------------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------------------------------------- */
 
 static void add_option(nvrtc_options *o, const char *option, const char *value) {
     snprintf(o->option[o->n++], NVRTC_OPTION_SIZE, "%s%s", option, value);
@@ -22,7 +22,10 @@ static void add_target(nvrtc_options *o, const nvrtc_request *r) {
     char target[sizeof "compute" + 16];
     const char *number = strchr(r->target, '_');
     bool is_real = strncmp(r->target, "sm_", 3) == 0;
-    snprintf(target, sizeof target, "%s%.16s", r->want_ptx && is_real ? "compute" : is_real ? "sm" : "compute",
+    snprintf(target, sizeof target, "%s%.16s",
+             r->want_ptx && is_real ? "compute"
+             : is_real              ? "sm"
+                                    : "compute",
              number ? number : "");
     add_option(o, "-arch=", target);
 }
@@ -40,7 +43,8 @@ nvrtc_options nvrtc_canonical_options(const nvrtc_request *r) {
     return o;
 }
 
-/* Options that do not change the image, and so stay out of keys.  Older compilers refuse what they do not know. */
+/* Options that do not change the image, and so stay out of keys.  Older compilers refuse what they do not
+ * know. */
 static void add_private_options(nvrtc_options *o, const api_nvrtc *api) {
     bool has_cache = api->major > 12 || api->minor >= 9;
     if (has_cache && api_caches_disabled()) {
@@ -48,7 +52,7 @@ static void add_private_options(nvrtc_options *o, const api_nvrtc *api) {
     }
 }
 
-/* ---- the log ---------------------------------------------------------------------------------------------- */
+/* ---- the log ------------------------------------------------------------------------------------------- */
 
 /* Line n (from 1) of the text, without blanks around; its length through `length`. */
 static const char *line_of(const char *text, size_t n, size_t *length) {
@@ -147,7 +151,7 @@ static char *read_log(const api_nvrtc *api, api_program program, const nvrtc_req
     return mapped;
 }
 
-/* ---- compiling -------------------------------------------------------------------------------------------- */
+/* ---- compiling ----------------------------------------------------------------------------------------- */
 
 static double now_ms(void) {
     struct timespec t;
@@ -161,7 +165,8 @@ static int failed(const api_nvrtc *api, const char *call, api_result code) {
 }
 
 /* A log tells what the result code cannot; without one the code has to do. */
-static int not_compiled(const api_nvrtc *api, const nvrtc_request *r, const nvrtc_result *result, api_result code) {
+static int not_compiled(const api_nvrtc *api, const nvrtc_request *r, const nvrtc_result *result,
+                        api_result code) {
     if (result->log) {
         return error_set(TG_EKERNEL, "%s", result->log);
     }
@@ -169,7 +174,8 @@ static int not_compiled(const api_nvrtc *api, const nvrtc_request *r, const nvrt
                      api->major, api->minor, api->path, api->error_string(code));
 }
 
-static int fetch_image(const api_nvrtc *api, api_program program, const nvrtc_request *r, nvrtc_result *result) {
+static int fetch_image(const api_nvrtc *api, api_program program, const nvrtc_request *r,
+                       nvrtc_result *result) {
     api_result (*size_of)(api_program, size_t *) = r->want_ptx ? api->ptx_size : api->cubin_size;
     api_result (*fetch)(api_program, char *) = r->want_ptx ? api->ptx : api->cubin;
     size_t size = 0;
@@ -186,7 +192,8 @@ static int fetch_image(const api_nvrtc *api, api_program program, const nvrtc_re
     return code ? failed(api, "fetching the image", code) : TG_OK;
 }
 
-static int compile_program(const api_nvrtc *api, api_program program, const nvrtc_request *r, nvrtc_result *result) {
+static int compile_program(const api_nvrtc *api, api_program program, const nvrtc_request *r,
+                           nvrtc_result *result) {
     nvrtc_options options = nvrtc_canonical_options(r);
     add_private_options(&options, api);
     const char *list[NVRTC_MAX_OPTIONS];
@@ -224,7 +231,8 @@ int nvrtc_compile(const nvrtc_request *r, nvrtc_result *result) {
     if (status != TG_OK) {
         nvrtc_free(result);
     } else if (result->milliseconds > SLOW_COMPILE_MS) {
-        error_log(TG_LOG_INFO, "compiled %s for %s in %.1f s", r->name, r->target, result->milliseconds / 1e3);
+        error_log(TG_LOG_INFO, "compiled %s for %s in %.1f s", r->name, r->target,
+                  result->milliseconds / 1e3);
     }
     return status;
 }

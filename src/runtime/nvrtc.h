@@ -38,8 +38,8 @@ typedef struct {
     double milliseconds;
 } nvrtc_result;
 
-/* TG_OK and the result, which nvrtc_free() releases; else TG_EKERNEL (the text does not compile), TG_ENOCOMPILER,
- * TG_EARG (no target), TG_ENOMEM, with the error text and an empty result. */
+/* TG_OK and the result, which nvrtc_free() releases; else TG_EKERNEL (the text does not compile),
+ * TG_ENOCOMPILER, TG_EARG (no target), TG_ENOMEM, with the error text and an empty result. */
 int nvrtc_compile(const nvrtc_request *request, nvrtc_result *result);
 void nvrtc_free(nvrtc_result *result);
 
