@@ -528,6 +528,7 @@ Test(jit, a_failed_check_reaches_whoever_waits) {
 #ifdef TG_DEBUG
 Test(jit, a_builder_that_depends_on_something_else_is_found) {
     tg_jit *jit = tg_jit_new("restless", restless, NULL, 0);
+    fake->n_params = 1;
     cr_assert_eq(tg_launch(jit, TG_CONFIG(N, 1024), NULL, 1, two), TG_OK, "%s", tg_error());
     cr_expect_eq(tg_launch(jit, TG_CONFIG(N, 1024), NULL, 1, two), TG_EKERNEL);
     cr_expect(strstr(tg_error(), "built differently"), "%s", tg_error());
