@@ -7,6 +7,7 @@ KERNEL(atomics_of_plain_numbers_are_cudas_own) {
     tensor(unsigned_wide, U64, 4);
     tensor(reals, F64, 4);
     tensor(extremes, U32, 2);
+    tensor(largest, I64, 4);
     grid(block, 2) threads(thread, 32) {
         let(i, mad(block, 32, thread));
         let(bin, mod(i, 4));
@@ -16,6 +17,6 @@ KERNEL(atomics_of_plain_numbers_are_cudas_own) {
         atomic_add(at(reals, bin), f64(i));
         atomic_max(at(extremes, 0), u32(i));
         atomic_min(at(extremes, 1), u32(i));
-        atomic_max(at(wide, bin), i64(i));
+        atomic_max(at(largest, bin), i64(i));
     }
 }

@@ -20,7 +20,7 @@ KERNEL(casts_round_once) {
         accum(at(x, i), f32(f16(u64(at(l, i)))));
         accum(at(x, i), f32(f16(i)));
         accum(at(x, i), f32(at(c, i)));
-        set(at(n, i), i32(mul(at(h, i), 3)));
+        set(at(n, i), i32(mul(at(h, i), 3))); /* towards zero */
         set(at(c, i), i8(at(l, i)));
         set(at(t, i), cast(BOOL, at(h, i)));
         set(at(d, i), add(f64(at(b, i)), f64(at(t, i))));
