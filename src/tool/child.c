@@ -41,7 +41,8 @@ static int64_t now(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- files to remove ------------------------------------------------------------------------------------- */
+/* ---- files to remove -------------------------------------------------------------------------------------
+ */
 
 enum { MAX_REMOVED = 8 };
 static char removed[MAX_REMOVED][PATH_MAX];
@@ -80,7 +81,8 @@ void child_remove_at_exit(const char *path) {
     }
 }
 
-/* ---- in the child ---------------------------------------------------------------------------------------- */
+/* ---- in the child ----------------------------------------------------------------------------------------
+ */
 
 /* Where the builder stands.  tg_now() is asked in the building phase only, when there is a current kernel. */
 static void note_place(void) {
@@ -114,15 +116,16 @@ static void watch_crashes(void) {
     }
 }
 
-/* A builder that records statements for ever would take the machine's memory before its time is up.  Not under
- * the address sanitizer, which reserves more than any limit. */
+/* A builder that records statements for ever would take the machine's memory before its time is up.  Not
+ * under the address sanitizer, which reserves more than any limit. */
 static void limit_memory(bool is_limited) {
 #if !defined __SANITIZE_ADDRESS__
     static const rlim_t building = (rlim_t)4 << 30;
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) == 0) {
-        limit.rlim_cur = is_limited && (limit.rlim_max == RLIM_INFINITY || building < limit.rlim_max) ? building
-                                                                                                      : limit.rlim_max;
+        limit.rlim_cur = is_limited && (limit.rlim_max == RLIM_INFINITY || building < limit.rlim_max)
+                             ? building
+                             : limit.rlim_max;
         setrlimit(RLIMIT_AS, &limit);
     }
 #else
@@ -162,12 +165,14 @@ static void be_child(int (*work)(void *), void *user, pid_t parent) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
     watch_crashes();
+    atexit(note_place); /* for a builder that calls exit() */
     const int status = work(user);
     page->is_done = 1;
     exit(status);
 }
 
-/* ---- in the parent --------------------------------------------------------------------------------------- */
+/* ---- in the parent ---------------------------------------------------------------------------------------
+ */
 
 /* Reads until the child closes its end; false past the deadline. */
 static bool listen_to(int from, const child_page *shared, text *captured) {
@@ -249,8 +254,8 @@ static int judge(int status, const child_page *shared, const char *what) {
     if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE) {
         stop(number);
     }
-    return tool_fail(STATUS_FAULTY, "%s: %s crashed (%s)%s", what, phase_name(shared->phase), strsignal(number),
-                     place(shared));
+    return tool_fail(STATUS_FAULTY, "%s: %s crashed (%s)%s", what, phase_name(shared->phase),
+                     strsignal(number), place(shared));
 }
 
 static int supervise(pid_t pid, int from, const child_page *shared, const char *what, text *captured) {
@@ -261,7 +266,8 @@ static int supervise(pid_t pid, int from, const child_page *shared, const char *
 int child_run(int (*work)(void *user), void *user, const char *what, const options *o, text *captured) {
     int ends[2];
     (void)o;
-    child_page *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    child_page *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED || pipe(ends) != 0) {
         return tool_fail(STATUS_LACKING, "no child process: %s", strerror(errno));
     }
@@ -283,7 +289,8 @@ int child_run(int (*work)(void *user), void *user, const char *what, const optio
     return status;
 }
 
-/* ---- other programs -------------------------------------------------------------------------------------- */
+/* ---- other programs --------------------------------------------------------------------------------------
+ */
 
 static void become(const char *const *arguments, bool both, int to) {
     dup2(to, STDOUT_FILENO);

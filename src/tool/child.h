@@ -20,8 +20,9 @@ typedef enum child_phase_kind {
     PHASE_RUNNING
 } child_phase_kind;
 
-/* Runs work(user) in a child process and returns its exit status.  `captured` (may be NULL) gets what it wrote by
- * child_send().  A crash, an exit() or a passed deadline is STATUS_FAULTY, with a message that names `what`. */
+/* Runs work(user) in a child process and returns its exit status.  `captured` (may be NULL) gets what it
+ * wrote by child_send().  A crash, an exit() or a passed deadline is STATUS_FAULTY, with a message that names
+ * `what`. */
 int child_run(int (*work)(void *user), void *user, const char *what, const options *o, text *captured);
 
 /* In the child: the next phase.  Building and lowering may also take only so much memory. */
@@ -31,8 +32,8 @@ void child_send(const char *bytes, size_t n);
 /* Ends with every process started here when the user stops the command: removes these files first. */
 void child_remove_at_exit(const char *path);
 
-/* Runs a program found by its name, its arguments ending with NULL.  Its output (and with `both` what it says on
- * stderr) goes to `out`.  The exit status, 127 when it cannot be started, 128 + signal. */
+/* Runs a program found by its name, its arguments ending with NULL.  Its output (and with `both` what it says
+ * on stderr) goes to `out`.  The exit status, 127 when it cannot be started, 128 + signal. */
 int child_program(const char *const *arguments, bool both, text *out);
 
 #endif

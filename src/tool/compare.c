@@ -85,15 +85,16 @@ static void compare_element(comparison *c, int64_t i, double scale, double sums[
             sums[0] += (x - y) * (x - y);
             sums[1] += y * y;
         }
-        c->nans += isnan(x);
     } else {
         wrong = got.bits != wanted.bits;
         sums[0] += wrong;
         sums[1] += 1;
     }
     if (wrong) {
+        const bool is_unwritten = !a->is_read && is_poison(got);
         c->wrong++;
-        c->unwritten += !a->is_read && is_poison(got);
+        c->unwritten += is_unwritten;
+        c->nans += type_is_float(a->type) && isnan(x) && !is_unwritten;
         keep(c, i, place, got, wanted);
     }
 }
@@ -105,8 +106,19 @@ void compare_tensor(const argument *a, double tolerance, comparison *out) {
     for (int64_t i = 0; i < a->elements; i++) {
         compare_element(out, i, scale, sums);
     }
-    out->error = sums[0] == 0 ? 0 : sqrt(sums[0]) / (sums[1] > 0 ? sqrt(sums[1]) : 1);
+    out->error = out->nans || (out->unwritten && type_is_float(a->type)) ? (double)NAN
+                 : sums[0] == 0                                          ? 0
+                                : sqrt(sums[0]) / (sums[1] > 0 ? sqrt(sums[1]) : 1);
     out->is_good = out->wrong == 0 && out->error <= tolerance;
+}
+
+/* C prints the sign of a NaN, which means nothing. */
+static void print_number(text *out, double x) {
+    if (isnan(x)) {
+        text_add(out, "nan");
+    } else {
+        text_print(out, "%.9g", x);
+    }
 }
 
 static void print_element(const comparison *c, const wrong_element *w, text *out) {
@@ -116,9 +128,10 @@ static void print_element(const comparison *c, const wrong_element *w, text *out
     }
     text_add(out, w->is_unwritten ? "] was never written" : "] is ");
     if (!w->is_unwritten) {
-        text_print(out, "%.9g", w->got);
+        print_number(out, w->got);
     }
-    text_print(out, ", wanted %.9g", w->wanted);
+    text_add(out, ", wanted ");
+    print_number(out, w->wanted);
     if (w->written_at.file) {
         text_print(out, " (written last by %s:%d)", diag_base(w->written_at.file), w->written_at.line);
     }
@@ -127,9 +140,10 @@ static void print_element(const comparison *c, const wrong_element *w, text *out
 
 void compare_print(const comparison *c, text *out) {
     if (c->wrong) {
-        text_print(out, "%" PRId64 " of %" PRId64 " elements of %s are wrong", c->wrong, c->elements, c->tensor->name);
+        text_print(out, "%" PRId64 " of %" PRId64 " elements of %s are wrong", c->wrong, c->elements,
+                   c->tensor->name);
         if (c->nans) {
-            text_print(out, ", %" PRId64 " of them NaN", c->nans);
+            text_print(out, ", %" PRId64 " NaN", c->nans);
         }
         if (c->unwritten) {
             text_print(out, ", %" PRId64 " never written", c->unwritten);

@@ -1,7 +1,7 @@
 /* compile.c -- kernels in FILE.c made into a shared object.
  *
- * The kernel words are macros, and compilers explain a mistake inside a macro by every macro on the way; flags keep
- * the messages to what is wrong in the user's line. */
+ * The kernel words are macros, and compilers explain a mistake inside a macro by every macro on the way;
+ * flags keep the messages to what is wrong in the user's line. */
 #define _DEFAULT_SOURCE /* mkdtemp */
 #include "tool/compile.h"
 
@@ -61,11 +61,12 @@ static bool is_clang(const char **compiler, int n) {
 }
 
 static int add_flags(const char **arguments, int n, bool clang) {
-    static const char *const common[] = {"-std=gnu11", "-O1", "-fPIC", "-shared", "-Wall", "-Wno-unused-variable"};
+    static const char *const common[] = {"-std=gnu11", "-O1",   "-fPIC",
+                                         "-shared",    "-Wall", "-Wno-unused-variable"};
     static const char *const of_gcc[] = {"-fmax-errors=5", "-ftrack-macro-expansion=0",
                                          "-fno-diagnostics-show-caret", "-fno-diagnostics-show-option"};
-    static const char *const of_clang[] = {"-ferror-limit=5", "-fmacro-backtrace-limit=1", "-fno-caret-diagnostics",
-                                           "-fno-diagnostics-show-option"};
+    static const char *const of_clang[] = {"-ferror-limit=5", "-fmacro-backtrace-limit=1",
+                                           "-fno-caret-diagnostics", "-fno-diagnostics-show-option"};
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
         arguments[n++] = common[i];
     }
@@ -82,7 +83,8 @@ static void print_messages(const text *messages) {
         const size_t n = strcspn(s, "\n");
         char line[1024];
         snprintf(line, sizeof line, "%.*s", (int)n, s);
-        if (!strstr(line, ": note: ") && !strstr(line, "In file included from") && lines++ < MAX_MESSAGE_LINES) {
+        if (!strstr(line, ": note: ") && !strstr(line, "In file included from") &&
+            lines++ < MAX_MESSAGE_LINES) {
             fprintf(stderr, "%s\n", line);
         }
         s += n + (s[n] == '\n');
@@ -113,7 +115,8 @@ int compile_kernels(const char *file, arena *a, const char **object) {
         return tool_fail(STATUS_FAULTY, "%s: %s", file, strerror(errno));
     }
     if (!headers) {
-        return tool_fail(STATUS_LACKING, "the headers of Tegula are not beside this command (../include/tegula)");
+        return tool_fail(STATUS_LACKING,
+                         "the headers of Tegula are not beside this command (../include/tegula)");
     }
     int n = split_words(a, compiler && *compiler ? compiler : "cc", arguments, MAX_ARGUMENTS - 24);
     *object = n ? temporary_object(a) : NULL;

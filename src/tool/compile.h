@@ -4,8 +4,8 @@
 
 #include "dsl/arena.h"
 
-/* Compiles `file` with $CC (default cc); *object is a temporary file that goes when this process ends.  The exit
- * status; the compiler's messages were printed. */
+/* Compiles `file` with $CC (default cc); *object is a temporary file that goes when this process ends.  The
+ * exit status; the compiler's messages were printed. */
 int compile_kernels(const char *file, arena *a, const char **object);
 
 /* The folder of the public headers beside the running command; NULL. */

@@ -91,7 +91,8 @@ static const devices *built_in(arena *a) {
     text error = {0};
     for (int i = 0; i < tg_gallery_files_n; i++) {
         const char *bytes = tg_gallery_files[i].text;
-        if (strcmp(tg_gallery_files[i].name, file) == 0 && devices_read(a, file, bytes, strlen(bytes), all, &error)) {
+        if (strcmp(tg_gallery_files[i].name, file) == 0 &&
+            devices_read(a, file, bytes, strlen(bytes), all, &error)) {
             return all;
         }
     }
@@ -111,7 +112,8 @@ static const device_row *find_gpu(const devices *all, const char *name) {
         names[i] = all->item[i].gpu;
         text_print(&known, "%s%s", i ? ", " : "", names[i]);
     }
-    tool_fail(STATUS_FAULTY, "unknown GPU '%s'%s (known: %s)", name, nearest_hint(name, names, all->n), known.s);
+    tool_fail(STATUS_FAULTY, "unknown GPU '%s'%s (known: %s)", name, nearest_hint(name, names, all->n),
+              known.s);
     text_free(&known);
     return NULL;
 }
@@ -128,12 +130,14 @@ static const target *find_target(const char *name) {
         text_print(&known, "%s%s", n ? ", " : "", t->name);
         names[n++] = t->name;
     }
-    tool_fail(STATUS_FAULTY, "unknown target '%s'%s (known: %s)", name, nearest_hint(name, names, n), known.s);
+    tool_fail(STATUS_FAULTY, "unknown target '%s'%s (known: %s)", name, nearest_hint(name, names, n),
+              known.s);
     text_free(&known);
     return NULL;
 }
 
-int devices_choose(const options *o, const char *otherwise, arena *a, const device_row **gpu, const target **out) {
+int devices_choose(const options *o, const char *otherwise, arena *a, const device_row **gpu,
+                   const target **out) {
     *gpu = NULL;
     if (o->gpu || !o->target) {
         const devices *all = built_in(a);

@@ -1,4 +1,5 @@
-/* gallery.c -- finds kernels: in the table that the linker gathered, in shared objects, with their YAML rows. */
+/* gallery.c -- finds kernels: in the table that the linker gathered, in shared objects, with their YAML rows.
+ */
 #define _POSIX_C_SOURCE 200809L
 #include "tool/gallery.h"
 
@@ -16,7 +17,8 @@
 #include "tool/npy.h"
 #include "tool/tool.h"
 
-/* The gallery's own: kernel.h defines it in every object with kernels.  Weak, so that tests link without any. */
+/* The gallery's own: kernel.h defines it in every object with kernels.  Weak, so that tests link without any.
+ */
 typedef const tg_kernel_record *const *table_function(int *n);
 #if defined __GNUC__
 __attribute__((weak))
@@ -30,7 +32,8 @@ static bool find_function(void *library, const char *name, void *function, size_
     return symbol != NULL;
 }
 
-/* ---- kernels --------------------------------------------------------------------------------------------- */
+/* ---- kernels ---------------------------------------------------------------------------------------------
+ */
 
 static void add_kernel(gallery *g, const gallery_kernel *k) {
     if (g->n == g->capacity) {
@@ -71,8 +74,8 @@ static int check_rows(gallery *g, int begin, const rows *all) {
         }
         if (!is_known) {
             const tree *at = all->item[j].at;
-            fprintf(stderr, "%s:%zu:%zu: error: there is no kernel '%s'%s\n", at->file, at->key_line, at->key_column,
-                    at->key, nearest_hint(at->key, names, n));
+            fprintf(stderr, "%s:%zu:%zu: error: there is no kernel '%s'%s\n", at->file, at->key_line,
+                    at->key_column, at->key, nearest_hint(at->key, names, n));
             return STATUS_FAULTY;
         }
     }
@@ -92,17 +95,16 @@ static int by_place(const void *a, const void *b) {
 }
 
 /* In the order of the source, which compilers and linkers do not keep. */
-static void add_table(gallery *g, table_function *table, void *library, bool is_built_in, const rows *all, int nfiles) {
+static void add_table(gallery *g, table_function *table, void *library, bool is_built_in, const rows *all,
+                      int nfiles) {
     int n = 0;
     const int begin = g->n;
     const tg_kernel_record *const *records = table(&n);
     for (int i = 0; i < n; i++) {
-        const gallery_kernel k = {records[i]->name,
-                                  is_built_in ? records[i]->build : builder_of(library, records[i]),
-                                  records[i],
-                                  find_row(all, nfiles, records[i]->name),
-                                  library,
-                                  is_built_in};
+        const gallery_kernel k = {
+            records[i]->name, is_built_in ? records[i]->build : builder_of(library, records[i]),
+            records[i],       find_row(all, nfiles, records[i]->name),
+            library,          is_built_in};
         add_kernel(g, &k);
     }
     if (n > 0) {
@@ -134,7 +136,8 @@ static int add_built_in(gallery *g) {
     return STATUS_GOOD;
 }
 
-/* ---- files of -k ----------------------------------------------------------------------------------------- */
+/* ---- files of -k -----------------------------------------------------------------------------------------
+ */
 
 static bool ends_with(const char *s, const char *end) {
     const size_t n = strlen(s), m = strlen(end);
@@ -180,7 +183,8 @@ static int add_file(gallery *g, const char *file, const char *object, const opti
         add_table(g, table, library, false, all, 1);
     }
     if (g->n == begin) {
-        return tool_fail(STATUS_FAULTY, "%s defines no kernel: KERNEL(name) { .. } of <tegula/kernel.h> does", file);
+        return tool_fail(STATUS_FAULTY, "%s defines no kernel: KERNEL(name) { .. } of <tegula/kernel.h> does",
+                         file);
     }
     return check_rows(g, begin, all);
 }
@@ -189,10 +193,12 @@ static int check_file(const char *file) {
     if (!ends_with(file, ".c") && !ends_with(file, ".so")) {
         return tool_fail(STATUS_FAULTY, "-k %s: expected FILE.c or FILE.so", file);
     }
-    return access(file, R_OK) == 0 ? STATUS_GOOD : tool_fail(STATUS_FAULTY, "-k %s: %s", file, strerror(errno));
+    return access(file, R_OK) == 0 ? STATUS_GOOD
+                                   : tool_fail(STATUS_FAULTY, "-k %s: %s", file, strerror(errno));
 }
 
-/* ---- the work -------------------------------------------------------------------------------------------- */
+/* ---- the work --------------------------------------------------------------------------------------------
+ */
 
 typedef struct job {
     const options *o;
@@ -245,7 +251,8 @@ int gallery_run(const options *o, gallery_work *work) {
     return status;
 }
 
-/* ---- questions ------------------------------------------------------------------------------------------- */
+/* ---- questions -------------------------------------------------------------------------------------------
+ */
 
 const gallery_kernel *gallery_find(const gallery *g, const char *name) {
     const char *names[512];
@@ -275,6 +282,7 @@ bool gallery_reference(const gallery_kernel *k, reference_function **out) {
     if (find_function(k->library, name, out, sizeof *out) || !named) {
         return true;
     }
-    tool_fail(STATUS_FAULTY, "the reference '%s' that the YAML of %s names is not in its file", named, k->name);
+    tool_fail(STATUS_FAULTY, "the reference '%s' that the YAML of %s names is not in its file", named,
+              k->name);
     return false;
 }

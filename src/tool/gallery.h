@@ -1,7 +1,7 @@
 /* gallery.h -- the kernels that the command knows: those built in, and those of -k FILE.
  *
- * gallery_run() is how every verb reaches user code: sources are compiled, then a child process loads everything
- * and works. */
+ * gallery_run() is how every verb reaches user code: sources are compiled, then a child process loads
+ * everything and works. */
 #ifndef TOOL_GALLERY_H
 #define TOOL_GALLERY_H
 
@@ -33,8 +33,8 @@ int gallery_run(const options *o, gallery_work *work);
 /* NULL after a message with the nearest name. */
 const gallery_kernel *gallery_find(const gallery *g, const char *name);
 
-/* The kernel's reference in double precision; NULL when it has none.  A reference that YAML names must be there:
- * false otherwise, after a message. */
+/* The kernel's reference in double precision; NULL when it has none.  A reference that YAML names must be
+ * there: false otherwise, after a message. */
 typedef void reference_function(const tg_config *config, void *const args[]);
 bool gallery_reference(const gallery_kernel *k, reference_function **out);
 

@@ -24,14 +24,15 @@ int gpu_choose(const options *o, device_info *info, bool *found) {
     }
     const int number = o->device == DEVICE_CUDA ? o->device_number : 0;
     if (number >= n) {
-        return tool_fail(STATUS_LACKING, "there is no cuda:%d: this machine has %d GPU%s, numbered from 0", number, n,
-                         n == 1 ? "" : "s");
+        return tool_fail(STATUS_LACKING, "there is no cuda:%d: this machine has %d GPU%s, numbered from 0",
+                         number, n, n == 1 ? "" : "s");
     }
     *found = device_describe(number, info) == TG_OK;
     return *found ? STATUS_GOOD : tool_fail_code(TG_ENODEVICE, "the GPU");
 }
 
-/* ---- one launch ------------------------------------------------------------------------------------------- */
+/* ---- one launch -------------------------------------------------------------------------------------------
+ */
 
 typedef struct session {
     device_handle *device;
@@ -88,7 +89,8 @@ static int launch(session *x) {
                      : tg_launch(x->jit, x->s->config, NULL, x->n, x->args);
 }
 
-/* ---- times ------------------------------------------------------------------------------------------------ */
+/* ---- times ------------------------------------------------------------------------------------------------
+ */
 
 static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -117,8 +119,10 @@ static int time_launches(session *x, int count, gpu_run *run) {
 
 static int prepare(session *x, const options *o, const char *cuda, gpu_run *run) {
     if (cuda) {
-        const nvrtc_request request = {
-            .name = x->s->kernel->name, .text = cuda, .target = x->s->target->name, .has_line_info = o->lineinfo};
+        const nvrtc_request request = {.name = x->s->kernel->name,
+                                       .text = cuda,
+                                       .target = x->s->target->name,
+                                       .has_line_info = o->lineinfo};
         return jit_load_text(x->device, &request, x->s->result.plan, &x->loaded);
     }
     const jit_settings how = {.has_line_info = o->lineinfo};

@@ -14,8 +14,8 @@ typedef struct gpu_run {
     int registers, spill_bytes;
 } gpu_run;
 
-/* Runs once from `before` into `after`, then, unless `count` is 0, times that many launches.  `cuda`: a text to run
- * instead of the kernel's own; NULL.  The exit status. */
+/* Runs once from `before` into `after`, then, unless `count` is 0, times that many launches.  `cuda`: a text
+ * to run instead of the kernel's own; NULL.  The exit status. */
 int gpu_launch(const options *o, const subject *s, const device_info *device, const char *cuda, int count,
                arguments *all, gpu_run *run);
 

@@ -15,10 +15,11 @@
 #include "tool/npy.h"
 #include "tool/tool.h"
 
-/* ---- random numbers -------------------------------------------------------------------------------------- */
+/* ---- random numbers --------------------------------------------------------------------------------------
+ */
 
-/* A counter through a mixing function (64-bit variant of the MurmurHash3 finaliser's form): any element may be
- * made by itself, and the same everywhere. */
+/* A counter through a mixing function (64-bit variant of the MurmurHash3 finaliser's form): any element may
+ * be made by itself, and the same everywhere. */
 static uint64_t random_bits(uint64_t stream, uint64_t i) {
     uint64_t x = stream + (i + 1) * 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -55,7 +56,8 @@ static value draw_value(const row_input *how, int64_t type, uint64_t stream, uin
     }
     if (how->kind == INPUT_UNIFORM) {
         const double width = floor(how->high) - floor(how->low) + 1;
-        return value_int(type, (int64_t)floor(how->low) + (int64_t)(random_unit(random_bits(stream, i)) * width));
+        return value_int(type,
+                         (int64_t)floor(how->low) + (int64_t)(random_unit(random_bits(stream, i)) * width));
     }
     return value_int(type, (int64_t)draw(how, stream, i));
 }
@@ -83,7 +85,8 @@ static void put(void *data, int64_t place, value v) {
     }
 }
 
-/* 16-bit types: one of 65536 values drawn beforehand, since converting each would take longer than the run. */
+/* 16-bit types: one of 65536 values drawn beforehand, since converting each would take longer than the run.
+ */
 static void fill_halves(const argument *a, const row_input *how, uint64_t stream) {
     static uint16_t choice[1 << 16];
     uint16_t *data = a->before;
@@ -110,7 +113,8 @@ static void fill_random(const argument *a, const row_input *how, uint64_t stream
     }
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files -----------------------------------------------------------------------------------------------
+ */
 
 static void add_shape(text *out, int rank, const int64_t *dim) {
     text_add(out, "(");
@@ -128,7 +132,8 @@ static bool same_shape(const npy *file, const argument *a) {
 static void spread_rows(const argument *a, const unsigned char *from) {
     const size_t size = (size_t)type_bytes(a->type);
     for (int64_t i = 0; i < a->elements; i++) {
-        memcpy((unsigned char *)a->before + (size_t)argument_place(a, i) * size, from + (size_t)i * size, size);
+        memcpy((unsigned char *)a->before + (size_t)argument_place(a, i) * size, from + (size_t)i * size,
+               size);
     }
 }
 
@@ -200,7 +205,8 @@ static int check_files(const options *o, const arguments *all) {
     return STATUS_GOOD;
 }
 
-/* ---- scalars and shapes ---------------------------------------------------------------------------------- */
+/* ---- scalars and shapes ----------------------------------------------------------------------------------
+ */
 
 /* An extent must be given; a scalar is drawn when it is not. */
 static int make_scalar(const options *o, const subject *s, int number, argument *a) {
@@ -212,7 +218,8 @@ static int make_scalar(const options *o, const subject *s, int number, argument 
             return tool_fail(STATUS_FAULTY, "the extent '%s' has no value: give -p %s=N", a->name, a->name);
         }
         if (x > INT32_MAX || x != floor(x)) {
-            return tool_fail(STATUS_FAULTY, "-p %s: an extent is an integer from 0 to %d", a->name, INT32_MAX);
+            return tool_fail(STATUS_FAULTY, "-p %s: an extent is an integer from 0 to %d", a->name,
+                             INT32_MAX);
         }
         a->scalar = (value){TYPE_INDEX, (uint64_t)(int64_t)x};
         return STATUS_GOOD;
@@ -276,7 +283,8 @@ value argument_element(const argument *a, const void *data, int64_t place) {
     return v;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------------------------------
+ */
 
 /* Tensors three times at most: before, after, wanted. */
 static int check_memory(const arguments *all) {
@@ -288,8 +296,8 @@ static int check_memory(const arguments *all) {
     if (need < have) {
         return STATUS_GOOD;
     }
-    return tool_fail(STATUS_LACKING, "the tensors need %.1f GiB of memory, this machine has %.1f", need / 0x1p30,
-                     have / 0x1p30);
+    return tool_fail(STATUS_LACKING, "the tensors need %.1f GiB of memory, this machine has %.1f",
+                     need / 0x1p30, have / 0x1p30);
 }
 
 static bool allocate(argument *a) {
@@ -368,7 +376,8 @@ static int save_one(const char *folder, const argument *a, const void *data, con
     const size_t size = (size_t)type_bytes(a->type);
     unsigned char *packed = malloc((size_t)a->elements * size + 1);
     for (int64_t i = 0; packed && i < a->elements; i++) {
-        memcpy(packed + (size_t)i * size, (const unsigned char *)data + (size_t)argument_place(a, i) * size, size);
+        memcpy(packed + (size_t)i * size, (const unsigned char *)data + (size_t)argument_place(a, i) * size,
+               size);
     }
     text_print(&path, "%s/%s%s.npy", folder, a->name, suffix);
     const bool is_good = packed && npy_save(path.s, a->type, a->rank, a->dim, packed, &error);

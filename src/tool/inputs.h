@@ -1,7 +1,7 @@
 /* inputs.h -- the arguments of a launch in host memory: reproducible random contents, files, poison.
  *
- * A tensor that the kernel only writes begins as poison (all bits set: NaN for floats), so that an element nobody
- * wrote shows. */
+ * A tensor that the kernel only writes begins as poison (all bits set: NaN for floats), so that an element
+ * nobody wrote shows. */
 #ifndef TOOL_INPUTS_H
 #define TOOL_INPUTS_H
 
@@ -15,7 +15,7 @@ typedef struct argument {
     value scalar; /* scalars; extents as TYPE_INDEX */
     int rank;
     int64_t dim[TG_MAX_RANK];
-    int64_t pitch; /* elements from row to row */
+    int64_t pitch;    /* elements from row to row */
     int64_t elements; /* without what lies between rows */
     size_t bytes;
     bool is_read, is_written;

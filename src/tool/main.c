@@ -18,15 +18,15 @@ typedef struct verb_code {
 } verb_code;
 
 static const verb_code verbs[] = {
-    {"list", verb_list},   {"emit", verb_emit},     {"run", verb_run},
-    {"bench", verb_bench}, {"cache", verb_cache},   {"doctor", verb_doctor},
+    {"list", verb_list},    {"emit", verb_emit},       {"run", verb_run},
+    {"bench", verb_bench},  {"cache", verb_cache},     {"doctor", verb_doctor},
     {"tune", verb_not_yet}, {"explain", verb_not_yet}, {"pack", verb_not_yet},
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 
 static void add_verbs(text *out) {
     for (const verb_row *v = options_verbs(); v->name; v++) {
-        text_print(out, "  tegula %-6s %-30s %s%s\n", v->name, v->operands, v->summary,
+        text_print(out, "  tegula %-7s %-29s %s%s\n", v->name, v->operands, v->summary,
                    v->is_available ? "" : " (not available yet)");
     }
 }
@@ -47,10 +47,12 @@ static int print_help(const char *verb, FILE *to) {
     } else {
         text_add(&out, "Tegula: tile kernels written in C, compiled for the GPU at run time.\n\n");
         add_verbs(&out);
-        text_add(&out, "\nOptions of all, before or after operands ('tegula VERB --help' has those of one):\n");
+        text_add(&out,
+                 "\nOptions of all, before or after operands ('tegula VERB --help' has those of one):\n");
         options_help(NULL, &out);
-        text_add(&out, "\nExit status: 0 good; 1 the result is wrong, raced, or a check failed; 2 the kernel, its\n"
-                       "configuration or the command line is faulty; 3 the machine lacks what was asked for.\n");
+        text_add(&out,
+                 "\nExit status: 0 good; 1 the result is wrong, raced, or a check failed; 2 the kernel, its\n"
+                 "configuration or the command line is faulty; 3 the machine lacks what was asked for.\n");
     }
     fputs(out.s, to);
     text_free(&out);

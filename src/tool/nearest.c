@@ -1,4 +1,5 @@
-/* nearest.c -- the name that somebody probably meant: least number of letters to insert, drop, change or swap. */
+/* nearest.c -- the name that somebody probably meant: least number of letters to insert, drop, change or
+ * swap. */
 #include "tool/nearest.h"
 
 #include <ctype.h>

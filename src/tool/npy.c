@@ -19,7 +19,8 @@
 enum { MAGIC_BYTES = 6, MAX_HEADER = 1 << 16 };
 static const char magic[] = "\x93NUMPY";
 
-/* ---- types ----------------------------------------------------------------------------------------------- */
+/* ---- types -----------------------------------------------------------------------------------------------
+ */
 
 typedef struct npy_type {
     const char *descr; /* after the mark of the byte order */
@@ -27,8 +28,9 @@ typedef struct npy_type {
 } npy_type;
 
 static const npy_type types[] = {
-    {"b1", TG_BOOL}, {"i1", TG_I8},  {"u1", TG_U8},  {"i2", TG_I16}, {"u2", TG_U16}, {"i4", TG_I32}, {"u4", TG_U32},
-    {"i8", TG_I64},  {"u8", TG_U64}, {"f2", TG_F16}, {"f4", TG_F32}, {"f8", TG_F64}, {"V2", 0},
+    {"b1", TG_BOOL}, {"i1", TG_I8},  {"u1", TG_U8},  {"i2", TG_I16}, {"u2", TG_U16},
+    {"i4", TG_I32},  {"u4", TG_U32}, {"i8", TG_I64}, {"u8", TG_U64}, {"f2", TG_F16},
+    {"f4", TG_F32},  {"f8", TG_F64}, {"V2", 0},
 };
 enum { NTYPES = sizeof types / sizeof types[0] };
 
@@ -41,7 +43,8 @@ static const char *descr_of(int64_t type) {
     return "V2"; /* bf16 */
 }
 
-/* ---- the header's text ----------------------------------------------------------------------------------- */
+/* ---- the header's text -----------------------------------------------------------------------------------
+ */
 
 /* A place in the text, which ends at `end`. */
 typedef struct cursor {
@@ -152,7 +155,8 @@ static bool parse_order(cursor *c, text *error) {
     if (take_word(c, "False")) {
         return true;
     }
-    text_add(error, take_word(c, "True") ? "Fortran order is not supported" : "the header's order is unreadable");
+    text_add(error,
+             take_word(c, "True") ? "Fortran order is not supported" : "the header's order is unreadable");
     return false;
 }
 
@@ -245,7 +249,8 @@ bool npy_parse(const void *file, size_t size, npy *out, text *error) {
     return parse_fields(&c, out, error) && check_size(out, size, error);
 }
 
-/* ---- elements -------------------------------------------------------------------------------------------- */
+/* ---- elements --------------------------------------------------------------------------------------------
+ */
 
 static value load_element(const unsigned char *at, int64_t type) {
     value v = {type, 0};
@@ -301,7 +306,8 @@ bool npy_convert(const void *file, const npy *header, int64_t type, void *to, te
     return true;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files -----------------------------------------------------------------------------------------------
+ */
 
 static void *load_stream(FILE *f, const char *path, size_t *size, text *error) {
     struct stat info;
@@ -340,8 +346,8 @@ static int make_header(char header[256], int64_t type, int rank, const int64_t *
     }
     const int bytes = type_bytes(type);
     const char mark = type == TG_BF16 || bytes > 1 ? '<' : '|';
-    n = snprintf(header, 256, "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s%s), }", mark, descr_of(type),
-                 shape, rank == 1 ? "," : "");
+    n = snprintf(header, 256, "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s%s), }", mark,
+                 descr_of(type), shape, rank == 1 ? "," : "");
     while ((10 + n + 1) % 64) {
         header[n++] = ' ';
     }
@@ -349,10 +355,12 @@ static int make_header(char header[256], int64_t type, int rank, const int64_t *
     return n;
 }
 
-bool npy_save(const char *path, int64_t type, int rank, const int64_t *dim, const void *elements, text *error) {
+bool npy_save(const char *path, int64_t type, int rank, const int64_t *dim, const void *elements,
+              text *error) {
     char header[256 + 64];
     const int n = make_header(header, type, rank, dim);
-    const unsigned char begin[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
+    const unsigned char begin[10] = {
+        0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)(n & 255), (unsigned char)(n >> 8)};
     size_t bytes = (size_t)type_bytes(type);
     for (int i = 0; i < rank; i++) {
         bytes *= (size_t)dim[i];

@@ -1,7 +1,7 @@
 /* options.c -- parses the command line.
  *
- * Two tables: the verbs and the options, each option with the verbs that know it.  getopt_long hands over operands
- * in their place, so that -p finds the kernel it belongs to. */
+ * Two tables: the verbs and the options, each option with the verbs that know it.  getopt_long hands over
+ * operands in their place, so that -p finds the kernel it belongs to. */
 #define _POSIX_C_SOURCE 200809L
 #include "tool/options.h"
 
@@ -15,7 +15,8 @@
 
 #include "tool/nearest.h"
 
-/* ---- tables ---------------------------------------------------------------------------------------------- */
+/* ---- tables ----------------------------------------------------------------------------------------------
+ */
 
 enum {
     LIST = 1,
@@ -77,15 +78,17 @@ typedef enum option_id {
 typedef struct option_row {
     option_id id;
     const char *name;
-    char letter; /* 0: none */
+    char letter;       /* 0: none */
     const char *value; /* what follows it; NULL: nothing */
     int verbs;
     const char *help;
 } option_row;
 
 static const option_row rows[] = {
-    {O_KERNEL_FILE, "kernels", 'k', "FILE", KERNELS, "kernels of FILE.c or FILE.so, with FILE.yaml beside it"},
-    {O_PARAM, "param", 'p', "NAME=VALUE", KERNELS, "a parameter or tunable: integer or element type; after a kernel: its own"},
+    {O_KERNEL_FILE, "kernels", 'k', "FILE", KERNELS,
+     "kernels of FILE.c or FILE.so, with FILE.yaml beside it"},
+    {O_PARAM, "param", 'p', "NAME=VALUE", KERNELS,
+     "a parameter or tunable: integer or element type; after a kernel: its own"},
     {O_DEVICE, "device", 0, "auto|sim|cuda:N", ALL, "where kernels run"},
     {O_GPU, "gpu", 0, "NAME", ALL, "assume this GPU (examples/devices.yaml); implies --target"},
     {O_TARGET, "target", 0, "sm_90a", ALL, "compile for this architecture"},
@@ -94,7 +97,8 @@ static const option_row rows[] = {
     {O_JSON, "json", 0, NULL, ALL, "for programs"},
     {O_OUTPUT, "output", 'o', "FILE", ALL, "instead of standard output"},
     {O_JOBS, "jobs", 'j', "N", ALL, "how many at once"},
-    {O_NO_CACHE, "no-cache", 0, NULL, ALL, "neither read nor write caches, NVRTC's and the driver's included"},
+    {O_NO_CACHE, "no-cache", 0, NULL, ALL,
+     "neither read nor write caches, NVRTC's and the driver's included"},
     {O_QUIET, "quiet", 'q', NULL, ALL, "the result only"},
     {O_VERBOSE, "verbose", 'v', NULL, ALL, "more"},
     {O_HELP, "help", 'h', NULL, ALL, "this text"},
@@ -135,7 +139,8 @@ static int verb_bit(const char *name) {
     return 0;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------- */
+/* ---- values ----------------------------------------------------------------------------------------------
+ */
 
 /* Decimal or 0x..; the whole word.  0 read, EINVAL no integer, ERANGE too large. */
 static int parse_integer(const char *word, int64_t *value) {
@@ -155,7 +160,7 @@ static int parse_integer(const char *word, int64_t *value) {
 }
 
 bool options_value(const char *word, int64_t *value, text *error) {
-    static const char *const types[] = {"bool", "i8",  "u8",  "i16", "u16",  "i32", "u32",
+    static const char *const types[] = {"bool", "i8",  "u8",  "i16",  "u16", "i32", "u32",
                                         "i64",  "u64", "f16", "bf16", "f32", "f64"};
     const int64_t type = tg_dtype_named(word);
     if (type) {
@@ -187,7 +192,8 @@ const char *options_value_text(int64_t value, char *buffer, size_t size) {
 
 static bool parse_real(const char *word, double *value) {
     char *end;
-    if (!strpbrk(word, ".eE") && strcmp(word, "inf") != 0 && strcmp(word, "-inf") != 0 && strcmp(word, "nan") != 0) {
+    if (!strpbrk(word, ".eE") && strcmp(word, "inf") != 0 && strcmp(word, "-inf") != 0 &&
+        strcmp(word, "nan") != 0) {
         return false;
     }
     *value = strtod(word, &end);
@@ -256,7 +262,8 @@ static bool add_setting(options *o, const char *word, text *error) {
     return s->is_real || parse_values(o, s, error);
 }
 
-/* ---- single options -------------------------------------------------------------------------------------- */
+/* ---- single options --------------------------------------------------------------------------------------
+ */
 
 static bool number_option(const option_row *row, const char *word, int64_t low, int64_t high, int64_t *value,
                           text *error) {
@@ -427,13 +434,15 @@ static bool take_operand(options *o, const char *word, text *error) {
     return true;
 }
 
-/* ---- the whole line -------------------------------------------------------------------------------------- */
+/* ---- the whole line --------------------------------------------------------------------------------------
+ */
 
 static void fill_getopt(struct option *longs, char *letters) {
     *letters++ = '-'; /* operands are handed over in their place */
     *letters++ = ':'; /* a missing value is told from an unknown option */
     for (int i = 0; i < NROWS; i++) {
-        longs[i] = (struct option){rows[i].name, rows[i].value ? required_argument : no_argument, NULL, i + 256};
+        longs[i] =
+            (struct option){rows[i].name, rows[i].value ? required_argument : no_argument, NULL, i + 256};
         if (rows[i].letter) {
             *letters++ = rows[i].letter;
             if (rows[i].value) {
@@ -473,7 +482,8 @@ static bool refuse(const char *word, int code, text *error) {
         names[i] = rows[i].name;
     }
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
-    text_print(error, "unknown option %s%s", name, nearest_hint(name + strspn(name, "-"), names, NROWS));
+    const char *nearest = nearest_name(name + strspn(name, "-"), names, NROWS);
+    text_print(error, nearest ? "unknown option %s, did you mean --%s?" : "unknown option %s", name, nearest);
     return false;
 }
 
@@ -571,7 +581,8 @@ void options_help(const char *verb, text *out) {
             snprintf(name, sizeof name, "-%c%s%s, --%s", row->letter, row->value ? " " : "",
                      row->value ? row->value : "", row->name);
         } else {
-            snprintf(name, sizeof name, "--%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+            snprintf(name, sizeof name, "--%s%s%s", row->name, row->value ? " " : "",
+                     row->value ? row->value : "");
         }
         text_print(out, "  %-28s %s\n", name, row->help);
     }

@@ -1,7 +1,7 @@
 /* options.h -- the command line, parsed: one verb, operands, and every option of every verb.
  *
- * Options stand before or after operands.  -p NAME=VALUE after a kernel's name belongs to that kernel, before any
- * to all.  Nothing here touches the file system, the environment or a kernel. */
+ * Options stand before or after operands.  -p NAME=VALUE after a kernel's name belongs to that kernel, before
+ * any to all.  Nothing here touches the file system, the environment or a kernel. */
 #ifndef TOOL_OPTIONS_H
 #define TOOL_OPTIONS_H
 

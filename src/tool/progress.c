@@ -25,8 +25,8 @@ void progress_show(progress *p, double done) {
     }
     const int filled = done < 0 ? 0 : done > 1 ? WIDTH : (int)(done * WIDTH);
     const double left = done > 0.01 ? (time - p->began) * (1 - done) / done : 0;
-    fprintf(stderr, "\r%s [%.*s%*s] %3.0f %%, %.0f s left ", p->label, filled, "##############################",
-            WIDTH - filled, "", 100 * done, left);
+    fprintf(stderr, "\r%s [%.*s%*s] %3.0f %%, %.0f s left ", p->label, filled,
+            "##############################", WIDTH - filled, "", 100 * done, left);
     fflush(stderr);
     p->drawn = time;
     p->is_shown = true;

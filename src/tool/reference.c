@@ -18,7 +18,10 @@ int reference_failed(const subject *s, int code, const text *error) {
     }
     const char *bug = diag_take_bug();
     return tool_fail(tool_status(code), "%s: the run ended early: %s", s->kernel->name,
-                     error->s ? error->s : bug ? bug : code == TG_ENOMEM ? "out of memory" : "an internal fault");
+                     error->s            ? error->s
+                     : bug               ? bug
+                     : code == TG_ENOMEM ? "out of memory"
+                                         : "an internal fault");
 }
 
 /* The configuration as a reference sees it: params, tunables, extents. */
@@ -36,7 +39,8 @@ static tg_config reference_config(const subject *s, const arguments *all) {
     return config;
 }
 
-static void call_reference(const options *o, const subject *s, reference_function *reference, arguments *all) {
+static void call_reference(const options *o, const subject *s, reference_function *reference,
+                           arguments *all) {
     void *args[INPUTS_MAX];
     const tg_config config = reference_config(s, all);
     for (int i = 0; i < all->n; i++) {

@@ -15,7 +15,8 @@
 #include "tool/child.h"
 #include "tool/tool.h"
 
-/* ---- JSON ------------------------------------------------------------------------------------------------ */
+/* ---- JSON ------------------------------------------------------------------------------------------------
+ */
 
 static void add_quoted(text *out, const char *s) {
     text_add(out, "\"");
@@ -112,7 +113,8 @@ void json_value(json *j, const char *key, int64_t x) {
     }
 }
 
-/* ---- where it goes --------------------------------------------------------------------------------------- */
+/* ---- where it goes ---------------------------------------------------------------------------------------
+ */
 
 static int failed(const char *name) {
     return tool_fail(STATUS_LACKING, "%s could not be written: %s", name, strerror(errno));
@@ -182,7 +184,8 @@ int report_write(const options *o, const void *bytes, size_t size) {
 }
 
 int report_text(const options *o, text *t) {
-    const int status = t->failed ? tool_fail(STATUS_LACKING, "out of memory") : report_write(o, t->s ? t->s : "", t->length);
+    const int status =
+        t->failed ? tool_fail(STATUS_LACKING, "out of memory") : report_write(o, t->s ? t->s : "", t->length);
     text_free(t);
     return status;
 }

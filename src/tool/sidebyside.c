@@ -3,8 +3,8 @@
  *       21  let(row, mad(pid_n, block_n, tid_n));     |  const int row = blockIdx.x * 128 + threadIdx.x;
  *       24  serial(pid_k, ceildiv(K, block_k)) {      |  for (int pid_k = 0; pid_k < 112; ++pid_k) {
  *
- * In the order of the CUDA text; a line of the kernel stands beside the first line that it became.  Lines too long
- * for their column go on below. */
+ * In the order of the CUDA text; a line of the kernel stands beside the first line that it became.  Lines too
+ * long for their column go on below. */
 #define _DEFAULT_SOURCE
 #include "tool/sidebyside.h"
 
@@ -22,13 +22,15 @@ int side_width(const options *o) {
     if (o->width) {
         return o->width;
     }
-    if (!o->output && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) {
+    if (!o->output && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+        size.ws_col >= 40) {
         return size.ws_col;
     }
     return DEFAULT_WIDTH;
 }
 
-/* ---- the two texts --------------------------------------------------------------------------------------- */
+/* ---- the two texts ---------------------------------------------------------------------------------------
+ */
 
 typedef struct sides {
     const cuda_text *cuda;
@@ -61,7 +63,8 @@ static int spaces(const char *s) {
 static const char *left_line(const sides *s, int i, int *number) {
     const tg_loc at = s->cuda->line ? s->cuda->line[i] : (tg_loc){0};
     *number = 0;
-    if (!at.file || strcmp(at.file, s->source->file) != 0) {
+    const char *right = s->right[i];
+    if (!at.file || strcmp(at.file, s->source->file) != 0 || strspn(right, " }") == strlen(right)) {
         return "";
     }
     for (int before = i - 1; before >= 0; before--) {
@@ -96,7 +99,8 @@ static void measure(sides *s, int *left, int *right) {
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------------------
+ */
 
 /* As many characters as fit, broken after a space where there is one. */
 static int piece(const char *s, int width) {
@@ -118,7 +122,8 @@ static void trim(text *out) {
     }
 }
 
-static void add_row(const char *left, int number, const char *right, int left_width, int right_width, text *out) {
+static void add_row(const char *left, int number, const char *right, int left_width, int right_width,
+                    text *out) {
     const int right_indent = spaces(right) + 4 < right_width / 2 ? spaces(right) + 4 : 0;
     for (bool is_first = true; is_first || *left || *right; is_first = false) {
         const int indent = is_first || !*right ? 0 : right_indent;

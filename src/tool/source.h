@@ -16,7 +16,8 @@ typedef struct source {
 source *source_open(arena *a, const char *file);
 /* The n-th line, from 1; "" outside. */
 const char *source_line(const source *s, int line);
-/* The last line of the kernel that begins at `line`: where its braces close.  The last of the file if they do not. */
+/* The last line of the kernel that begins at `line`: where its braces close.  The last of the file if they do
+ * not. */
 int source_kernel_end(const source *s, int line);
 
 #endif

@@ -9,11 +9,29 @@
 #include "tool/report.h"
 #include "tool/tool.h"
 
-/* ---- the configuration ----------------------------------------------------------------------------------- */
+/* ---- the configuration -----------------------------------------------------------------------------------
+ */
+
+/* YAML's value shows whether a number or an element type is meant. */
+static int check_kind(const subject *s, const setting *x) {
+    int64_t usual;
+    char word[32];
+    if (!tg_config_get(&s->config, x->name, &usual) ||
+        !tg_dtype_name(usual) == !tg_dtype_name(x->values[0])) {
+        return STATUS_GOOD;
+    }
+    return tool_fail(STATUS_FAULTY, "-p %s=%s: %s is %s, such as %s", x->name, x->text, x->name,
+                     tg_dtype_name(usual) ? "an element type" : "a number",
+                     options_value_text(usual, word, sizeof word));
+}
 
 static int take_settings(subject *s, const settings *from) {
     for (int i = 0; i < from->n; i++) {
         const setting *x = &from->item[i];
+        const int status = x->is_real ? STATUS_GOOD : check_kind(s, x);
+        if (status) {
+            return status;
+        }
         if (x->is_real) { /* a scalar argument, as will be seen once the kernel is built */
             if (s->nscalars < TG_MAX_CONFIG) {
                 s->scalars[s->nscalars++] = (subject_scalar){x->name, x->text, true, x->real, 0};
@@ -46,7 +64,8 @@ int subject_only(const options *o, const operand **which) {
     return STATUS_GOOD;
 }
 
-/* ---- the target ------------------------------------------------------------------------------------------ */
+/* ---- the target ------------------------------------------------------------------------------------------
+ */
 
 static void say_target(const options *o, const char *gpu, const subject *s) {
     if (!o->quiet) {
@@ -68,13 +87,15 @@ int subject_choose_device(const options *o, int major, int minor, const char *na
     }
     s->target = target_for_device(major, minor);
     if (!s->target) {
-        return tool_fail(STATUS_LACKING, "%s has compute capability %d.%d; 8.0 is the least", name, major, minor);
+        return tool_fail(STATUS_LACKING, "%s has compute capability %d.%d; 8.0 is the least", name, major,
+                         minor);
     }
     say_target(o, name, s);
     return STATUS_GOOD;
 }
 
-/* ---- building -------------------------------------------------------------------------------------------- */
+/* ---- building --------------------------------------------------------------------------------------------
+ */
 
 /* True when the kernel has a launch scalar or extent of that name. */
 static bool is_scalar(const tg_kernel *k, const char *name) {
@@ -104,9 +125,19 @@ static int take_scalars(subject *s) {
     return moved;
 }
 
+/* The builder, with word to the parent process when it came back. */
+static tg_builder *builder;
+static const options *builder_options;
+
+static void build_and_tell(void) {
+    builder();
+    child_phase(PHASE_LOWERING, builder_options);
+}
+
 static int run_pipeline(const options *o, const pipeline_options *how, subject *s) {
-    const pipeline_input input = {
-        .name = s->kernel->name, .build = s->kernel->build, .config = &s->config};
+    const pipeline_input input = {.name = s->kernel->name, .build = build_and_tell, .config = &s->config};
+    builder = s->kernel->build;
+    builder_options = o;
     pipeline_options with = *how;
     with.target = s->target;
     child_phase(PHASE_BUILDING, o);
@@ -115,8 +146,8 @@ static int run_pipeline(const options *o, const pipeline_options *how, subject *
     return code;
 }
 
-/* Every name that -p or YAML gave and nobody asked for. */
-static int check_unused(const subject *s) {
+/* Real numbers are for scalar arguments.  (Other names that nobody asked for are the builder's errors.) */
+static int check_reals(const subject *s) {
     const tg_kernel *k = s->result.kernel;
     const char *names[TG_MAX_CONFIG];
     for (int i = 0; i < k->nparams; i++) {
@@ -129,18 +160,10 @@ static int check_unused(const subject *s) {
             for (int j = 0; j < k->nparams; j++) {
                 is_param = is_param || strcmp(names[j], name) == 0;
             }
-            return is_param ? tool_fail(STATUS_FAULTY, "-p %s=%s: expected an integer or an element type", name,
-                                        s->scalars[i].word)
-                            : tool_fail(STATUS_FAULTY, "unknown parameter '%s' of %s%s", name, s->kernel->name,
-                                        nearest_hint(name, names, k->nparams));
-        }
-    }
-    /* A builder that returned early has not asked for everything yet. */
-    for (int i = 0; i < k->config.n && k->errors.n == 0 && !k->unmet; i++) {
-        if (!k->config_used[i]) {
-            const char *name = k->config.p[i].name;
-            return tool_fail(STATUS_FAULTY, "unknown parameter '%s' of %s%s", name, s->kernel->name,
-                             nearest_hint(name, names, k->nparams));
+            return is_param ? tool_fail(STATUS_FAULTY, "-p %s=%s: expected an integer or an element type",
+                                        name, s->scalars[i].word)
+                            : tool_fail(STATUS_FAULTY, "unknown parameter '%s' of %s%s", name,
+                                        s->kernel->name, nearest_hint(name, names, k->nparams));
         }
     }
     return STATUS_GOOD;
@@ -166,7 +189,7 @@ int subject_build(const options *o, const pipeline_options *how, subject *s) {
         s->result = (pipeline_result){0};
         code = run_pipeline(o, how, s);
     }
-    const int status = s->result.kernel ? check_unused(s) : STATUS_GOOD;
+    const int status = s->result.kernel ? check_reals(s) : STATUS_GOOD;
     return status ? status : code ? fail_build(s, code) : STATUS_GOOD;
 }
 

@@ -25,8 +25,8 @@ typedef struct subject {
     pipeline_result result;
 } subject;
 
-/* Finds the kernel and its configuration.  `sweep`, where not NULL, says which value of each -p is meant.  Free the
- * subject in every case.  The exit status. */
+/* Finds the kernel and its configuration.  `sweep`, where not NULL, says which value of each -p is meant.
+ * Free the subject in every case.  The exit status. */
 int subject_open(const options *o, const gallery *g, const operand *which, subject *s);
 /* Chooses the target: --gpu, --target, else `otherwise`; says so on stderr. */
 int subject_choose(const options *o, const char *otherwise, subject *s);

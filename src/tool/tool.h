@@ -1,7 +1,7 @@
 /* tool.h -- what the files of the command share: exit statuses, messages, and the verbs.
  *
- * main.c is the table of verbs; verb_NAME.c is one verb.  Functions that may fail return an exit status and have
- * said why on stderr; 0 is good. */
+ * main.c is the table of verbs; verb_NAME.c is one verb.  Functions that may fail return an exit status and
+ * have said why on stderr; 0 is good. */
 #ifndef TOOL_TOOL_H
 #define TOOL_TOOL_H
 

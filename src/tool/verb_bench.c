@@ -23,7 +23,8 @@ typedef struct bench {
     int status;
 } bench;
 
-/* ---- one configuration ----------------------------------------------------------------------------------- */
+/* ---- one configuration -----------------------------------------------------------------------------------
+ */
 
 static double bytes_moved(const arguments *all) {
     double bytes = 0;
@@ -61,8 +62,8 @@ static void show_row(bench *b, const subject *s, const gpu_run *run, double byte
         json_bool(&b->j, "right", right);
         json_end(&b->j);
     } else {
-        text_print(&b->out, "%-32s %9.2f us  (%.2f to %.2f, %d launches)  %7.1f GB/s  %s  %s\n", s->kernel->name,
-                   run->median, run->low, run->high, run->count, bytes / run->median * 1e-3,
+        text_print(&b->out, "%-32s %9.2f us  (%.2f to %.2f, %d launches)  %7.1f GB/s  %s  %s\n",
+                   s->kernel->name, run->median, run->low, run->high, run->count, bytes / run->median * 1e-3,
                    right ? "ok" : "WRONG", config.s);
     }
     text_free(&config);
@@ -89,7 +90,8 @@ static int time_subject(bench *b, subject *s) {
     return status;
 }
 
-/* ---- all configurations ---------------------------------------------------------------------------------- */
+/* ---- all configurations ----------------------------------------------------------------------------------
+ */
 
 /* Which value of each setting; counts like an odometer. */
 typedef struct odometer {
@@ -152,7 +154,8 @@ static int bench_kernels(const options *o, gallery *g) {
     b->j.out = &b->out;
     b->status = gpu_choose(o, &b->device, &found);
     if (!b->status && !found) {
-        b->status = tool_fail(STATUS_LACKING, "bench needs a GPU; 'bench --jit' times the compiler without one");
+        b->status =
+            tool_fail(STATUS_LACKING, "bench needs a GPU; 'bench --jit' times the compiler without one");
     }
     if (!b->status) {
         if (o->json) {

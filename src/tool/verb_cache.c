@@ -21,14 +21,15 @@ static void add_time(text *out, int64_t seconds) {
     text_add(out, word);
 }
 
-/* ---- list ------------------------------------------------------------------------------------------------ */
+/* ---- list ------------------------------------------------------------------------------------------------
+ */
 
 static void print_row(const cache_row *r, text *out) {
     text_print(out, "%s %9" PRIu64 "  ", r->key, r->bytes);
     add_time(out, r->last_used);
     if (r->is_good) {
-        text_print(out, "  %-8s NVRTC %-5s %7.1f ms  %s\n", r->notes.target, r->notes.nvrtc, r->notes.compile_ms,
-                   r->notes.kernel);
+        text_print(out, "  %-8s NVRTC %-5s %7.1f ms  %s\n", r->notes.target, r->notes.nvrtc,
+                   r->notes.compile_ms, r->notes.kernel);
     } else {
         text_add(out, "  damaged\n");
     }
@@ -77,7 +78,8 @@ static int list(const options *o, cache *c) {
     return report_text(o, &out);
 }
 
-/* ---- the others ------------------------------------------------------------------------------------------ */
+/* ---- the others ------------------------------------------------------------------------------------------
+ */
 
 static int stat_cache(const options *o, cache *c) {
     const cache_statistics s = cache_stat(c);
@@ -95,7 +97,8 @@ static int stat_cache(const options *o, cache *c) {
         json_end(&j);
         return report_text(o, &out);
     }
-    text_print(&out, "directory  %s\nentries    %zu\nbytes      %" PRIu64 " of at most %" PRIu64 "\nlast used  ",
+    text_print(&out,
+               "directory  %s\nentries    %zu\nbytes      %" PRIu64 " of at most %" PRIu64 "\nlast used  ",
                cache_directory(c), s.entries, s.bytes, cache_limit(c));
     add_time(&out, s.oldest);
     text_add(&out, " to ");
@@ -117,7 +120,8 @@ static int say_removed(const options *o, const char *why, size_t removed, size_t
         json_int(&j, "left", (int64_t)left);
         json_end(&j);
     } else {
-        text_print(&out, "%zu %s%s removed, %zu left\n", removed, why, removed == 1 ? " entry" : " entries", left);
+        text_print(&out, "%zu %s%s removed, %zu left\n", removed, why, removed == 1 ? " entry" : " entries",
+                   left);
     }
     return report_text(o, &out);
 }
@@ -139,7 +143,8 @@ static int clear(const options *o, cache *c) {
     return say_removed(o, "cached", removed, cache_stat(c).entries);
 }
 
-/* ---- the verb -------------------------------------------------------------------------------------------- */
+/* ---- the verb --------------------------------------------------------------------------------------------
+ */
 
 typedef struct action {
     const char *name;

@@ -19,10 +19,11 @@
 #include "tool/tool.h"
 
 static const char *const variables[] = {
-    "TEGULA_CACHE_DIR", "TEGULA_CACHE_SIZE", "TEGULA_NO_CACHE", "TEGULA_TUNED", "TEGULA_NVRTC",
-    "TEGULA_LIBCUDA",   "TEGULA_DUMP",       "TEGULA_DUMP_DIR", "TEGULA_LOG",   "CUDA_HOME",
-    "CUDA_PATH",        "CUDA_VISIBLE_DEVICES", "CUDA_CACHE_DISABLE", "XDG_CACHE_HOME", "XDG_STATE_HOME",
-    "CC",               "NO_COLOR",          "LD_LIBRARY_PATH",
+    "TEGULA_CACHE_DIR",   "TEGULA_CACHE_SIZE", "TEGULA_NO_CACHE", "TEGULA_TUNED",
+    "TEGULA_NVRTC",       "TEGULA_LIBCUDA",    "TEGULA_DUMP",     "TEGULA_DUMP_DIR",
+    "TEGULA_LOG",         "CUDA_HOME",         "CUDA_PATH",       "CUDA_VISIBLE_DEVICES",
+    "CUDA_CACHE_DISABLE", "XDG_CACHE_HOME",    "XDG_STATE_HOME",  "CC",
+    "NO_COLOR",           "LD_LIBRARY_PATH",
 };
 enum { NVARIABLES = sizeof variables / sizeof variables[0] };
 
@@ -34,7 +35,8 @@ typedef struct report {
     int faults;
 } report;
 
-/* ---- sections -------------------------------------------------------------------------------------------- */
+/* ---- sections --------------------------------------------------------------------------------------------
+ */
 
 static void show_build(report *r) {
     if (r->is_json) {
@@ -63,7 +65,8 @@ static void show_tried_json(report *r, const char *key, const api_tried *list, s
 
 static void show_tried_text(report *r, const char *label, const api_tried *list, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        text_print(r->out, "%-10s %s %s", label, list[i].is_chosen ? "*" : " ", list[i].path ? list[i].path : "?");
+        text_print(r->out, "%-10s %s %s", label, list[i].is_chosen ? "*" : " ",
+                   list[i].path ? list[i].path : "?");
         if (list[i].major) {
             text_print(r->out, ", %d.%d", list[i].major, list[i].minor);
         }
@@ -114,10 +117,11 @@ static void show_gpu(report *r, int number) {
         json_int(&r->j, "shared_per_block", d.shared_per_block_optin);
         json_end(&r->j);
     } else {
-        text_print(r->out,
-                   "gpu        cuda:%d %s, sm_%d%d, %d SMs, %.1f GiB, L2 %d KiB, shared memory %d KiB a block\n", number,
-                   d.name, d.major, d.minor, d.sms, (double)d.memory / 0x1p30, d.l2_bytes / 1024,
-                   d.shared_per_block_optin / 1024);
+        text_print(
+            r->out,
+            "gpu        cuda:%d %s, sm_%d%d, %d SMs, %.1f GiB, L2 %d KiB, shared memory %d KiB a block\n",
+            number, d.name, d.major, d.minor, d.sms, (double)d.memory / 0x1p30, d.l2_bytes / 1024,
+            d.shared_per_block_optin / 1024);
     }
 }
 
@@ -150,8 +154,8 @@ static void show_cache(report *r) {
         json_int(&r->j, "bytes", (int64_t)s.bytes);
         json_end(&r->j);
     } else if (folder) {
-        text_print(r->out, "cache      %s: %zu entries, %" PRIu64 " of at most %" PRIu64 " bytes%s%s\n", folder, s.entries,
-                   s.bytes, cache_limit(c), problem ? ": " : "", problem ? problem : "");
+        text_print(r->out, "cache      %s: %zu entries, %" PRIu64 " of at most %" PRIu64 " bytes%s%s\n",
+                   folder, s.entries, s.bytes, cache_limit(c), problem ? ": " : "", problem ? problem : "");
     } else {
         text_print(r->out, "cache      in memory only: %s\n", problem ? problem : "turned off");
     }
@@ -199,7 +203,8 @@ static void show_environment(report *r) {
     }
 }
 
-/* ---- the verb -------------------------------------------------------------------------------------------- */
+/* ---- the verb --------------------------------------------------------------------------------------------
+ */
 
 int verb_doctor(const options *o) {
     text out = {0};

@@ -1,7 +1,7 @@
 /* verb_list.c -- `tegula list`: a line for each kernel.
  *
- * A kernel's names are known only by building it, so each is built once, in a process of its own, with the values of
- * its YAML row; where there is none, with made-up ones. */
+ * A kernel's names are known only by building it, so each is built once, in a process of its own, with the
+ * values of its YAML row; where there is none, with made-up ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,8 @@ typedef struct question {
     const gallery_kernel *kernel;
 } question;
 
-/* ---- in the child ---------------------------------------------------------------------------------------- */
+/* ---- in the child ----------------------------------------------------------------------------------------
+ */
 
 static bool is_tile_word(const tile_stmt *s) {
     switch (s->kind) {
@@ -92,7 +93,8 @@ static tg_kernel *build(const question *q, tg_config *config) {
         int missing = 0;
         for (int i = 0; i < k->nparams && round < TG_MAX_CONFIG; i++) {
             const tile_param *p = &k->params[i];
-            if (p->source == PARAM_PROBLEM && !tg_config_get(config, p->name, NULL) && config->n < TG_MAX_CONFIG) {
+            if (p->source == PARAM_PROBLEM && !tg_config_get(config, p->name, NULL) &&
+                config->n < TG_MAX_CONFIG) {
                 snprintf(names[config->n], NAME_SIZE, "%s", p->name);
                 tg_config_set(config, names[config->n], made_up(p->name));
                 missing++;
@@ -128,22 +130,26 @@ static int answer_question(void *user) {
     return STATUS_GOOD;
 }
 
-/* ---- printing -------------------------------------------------------------------------------------------- */
+/* ---- printing --------------------------------------------------------------------------------------------
+ */
 
 static void print_params(const answer *a, bool tunables, text *out) {
     char word[32];
-    text_add(out, " ");
+    const char *gap = "  ";
     for (int i = 0; i < a->n; i++) {
         const answer_param *p = &a->params[i];
         if (p->is_tunable == tunables) {
-            text_print(out, p->has_value ? " %s=%s" : " %s", p->name,
-                       options_value_text(p->value, word, sizeof word));
+            text_print(out, "%s%s", gap, p->name);
+            if (p->has_value) {
+                text_print(out, "=%s", options_value_text(p->value, word, sizeof word));
+            }
+            gap = " ";
         }
     }
 }
 
 static void print_line(const gallery_kernel *k, const answer *a, int width, text *out) {
-    text_print(out, "%-*s  %-6s", width, k->name, a->view);
+    text_print(out, a->n ? "%-*s  %-6s" : "%-*s  %s", width, k->name, a->view);
     print_params(a, false, out);
     print_params(a, true, out);
     text_add(out, "\n");
@@ -170,7 +176,8 @@ static void print_object(const gallery_kernel *k, const answer *a, json *j) {
     json_end(j);
 }
 
-/* ---- the verb -------------------------------------------------------------------------------------------- */
+/* ---- the verb --------------------------------------------------------------------------------------------
+ */
 
 /* One that cannot be built is still listed. */
 static int ask(const options *o, const gallery_kernel *k, answer *a) {

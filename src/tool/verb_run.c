@@ -1,8 +1,9 @@
 /* verb_run.c -- `tegula run KERNEL`: runs a kernel on inputs and compares with the reference.
  *
- * In a child process: build, make the arguments, run (simulator or GPU), run the reference, compare, say so.  The
- * last line on stdout begins "ok" or "FAILED". */
+ * In a child process: build, make the arguments, run (simulator or GPU), run the reference, compare, say so.
+ * The last line on stdout begins "ok" or "FAILED". */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,8 @@ typedef struct outcome {
     bool has_findings; /* that fail */
 } outcome;
 
-/* ---- the simulator --------------------------------------------------------------------------------------- */
+/* ---- the simulator ---------------------------------------------------------------------------------------
+ */
 
 static bool show_progress(double done, void *user) {
     progress_show(user, done);
@@ -97,7 +99,8 @@ static void find_writers(const options *o, const subject *s, arguments *all, com
     text_free(&error);
 }
 
-/* ---- what came out --------------------------------------------------------------------------------------- */
+/* ---- what came out ---------------------------------------------------------------------------------------
+ */
 
 static bool compare_all(const options *o, const subject *s, arguments *all, outcome *out) {
     bool is_good = true;
@@ -138,14 +141,29 @@ static void print_where(const outcome *out, text *line) {
     }
 }
 
-/* What failed, in the order of how much it says. */
+/* The finding that says most: a race rather than what came of it. */
+static const char *first_finding(const findings *f) {
+    for (int i = 0; i < f->n; i++) {
+        if (f->item[i].kind == FINDING_RACE) {
+            return finding_name(FINDING_RACE);
+        }
+    }
+    for (int i = 0; i < f->n; i++) {
+        if (f->item[i].kind != FINDING_NOTE) {
+            return finding_name(f->item[i].kind);
+        }
+    }
+    return "race of equal values";
+}
+
 static void print_why(const outcome *out, text *line) {
     const comparison *c = worst(out);
     if (out->has_findings) {
         const findings *f = out->sim.findings.total ? &out->sim.findings : &out->reference.tile.findings;
-        text_print(line, " (%s)", f->n ? finding_name(f->item[0].kind) : "findings");
+        text_print(line, " (%s)", first_finding(f));
     } else if (c && !c->is_good) {
-        text_print(line, " (%" PRId64 " of %" PRId64 " elements of %s wrong)", c->wrong, c->elements, c->tensor->name);
+        text_print(line, " (%" PRId64 " of %" PRId64 " elements of %s wrong)", c->wrong, c->elements,
+                   c->tensor->name);
     }
 }
 
@@ -155,7 +173,9 @@ static void print_last_line(const subject *s, const outcome *out, bool is_good, 
     if (!is_good) {
         print_why(out, line);
     }
-    if (c) {
+    if (c && isnan(c->error)) {
+        text_add(line, ": error nan");
+    } else if (c) {
         text_print(line, ": error %.2e of %.0e allowed", c->error, c->tolerance);
     } else {
         text_add(line, ": it writes nothing");
@@ -177,7 +197,7 @@ static void print_text(const options *o, const subject *s, const outcome *out, b
         text_add(t, out->sim.printed.s);
     }
     findings_print(&out->sim.findings, t);
-    if (out->reference.tile.findings.total) {
+    if (out->reference.tile.findings.total && !out->sim.findings.total) {
         text_add(t, "in the tile reference:\n");
         findings_print(&out->reference.tile.findings, t);
     }
@@ -185,17 +205,18 @@ static void print_text(const options *o, const subject *s, const outcome *out, b
         compare_print(&out->compared[i], t);
     }
     if (o->verbose && !out->on_gpu) {
-        text_print(t, "%" PRId64 " blocks, %" PRId64 " warp instructions, %" PRId64 " barriers\n", out->sim.blocks,
-                   out->sim.warp_instructions, out->sim.barriers);
+        text_print(t, "%" PRId64 " blocks, %" PRId64 " warp instructions, %" PRId64 " barriers\n",
+                   out->sim.blocks, out->sim.warp_instructions, out->sim.barriers);
     }
     if (o->verbose && out->on_gpu) {
-        text_print(t, "%d launches: quartiles %.2f and %.2f us; %d registers, %d bytes spilled\n", out->gpu.count,
-                   out->gpu.low, out->gpu.high, out->gpu.registers, out->gpu.spill_bytes);
+        text_print(t, "%d launches: quartiles %.2f and %.2f us; %d registers, %d bytes spilled\n",
+                   out->gpu.count, out->gpu.low, out->gpu.high, out->gpu.registers, out->gpu.spill_bytes);
     }
     print_last_line(s, out, is_good, t);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------ */
+/* ---- JSON ------------------------------------------------------------------------------------------------
+ */
 
 static void json_place(json *j, const char *key, tg_loc at) {
     text place = {0};
@@ -280,12 +301,13 @@ static void print_json(const subject *s, const outcome *out, bool is_good, text 
     json_end(&j);
 }
 
-/* ---- the verb -------------------------------------------------------------------------------------------- */
+/* ---- the verb --------------------------------------------------------------------------------------------
+ */
 
 static int report(const options *o, const subject *s, arguments *all, outcome *out) {
     text t = {0};
-    out->has_findings =
-        findings_failed(&out->sim.findings, o->strict) || findings_failed(&out->reference.tile.findings, o->strict);
+    out->has_findings = findings_failed(&out->sim.findings, o->strict) ||
+                        findings_failed(&out->reference.tile.findings, o->strict);
     if (o->save) {
         const int status = inputs_save(o->save, all);
         if (status) {
@@ -316,7 +338,8 @@ static int read_cuda(const options *o, const outcome *out, char **cuda) {
         (*cuda)[size] = '\0';
     }
     if (!status && !out->on_gpu) {
-        status = tool_fail(STATUS_LACKING, "--cuda runs on a GPU only: the simulator runs kernels, not CUDA text");
+        status =
+            tool_fail(STATUS_LACKING, "--cuda runs on a GPU only: the simulator runs kernels, not CUDA text");
     }
     text_free(&error);
     return status;

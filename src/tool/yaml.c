@@ -21,9 +21,11 @@ typedef struct reader {
     int depth, nodes;
 } reader;
 
-/* ---- messages -------------------------------------------------------------------------------------------- */
+/* ---- messages --------------------------------------------------------------------------------------------
+ */
 
-static void complain(text *error, const char *file, size_t line, size_t column, const char *format, va_list args) {
+static void complain(text *error, const char *file, size_t line, size_t column, const char *format,
+                     va_list args) {
     char words[512];
     vsnprintf(words, sizeof words, format, args);
     text_print(error, "%s:%zu:%zu: error: %s", file, line, column, words);
@@ -53,7 +55,8 @@ static tree *fail_at(reader *r, yaml_mark_t mark, const char *format, ...) {
     return NULL;
 }
 
-/* ---- events to tree -------------------------------------------------------------------------------------- */
+/* ---- events to tree --------------------------------------------------------------------------------------
+ */
 
 /* False with libyaml's words when the text is broken. */
 static bool next_event(reader *r, yaml_event_t *event) {
@@ -134,8 +137,8 @@ static bool take_key(reader *r, const tree *map, const tree *key, tree *value) {
     }
     for (const tree *other = map->first; other; other = other->next) {
         if (strcmp(other->key, key->text) == 0) {
-            return yaml_fail(key, r->error, "'%s' stands here for the second time (first in line %zu)", key->text,
-                             other->key_line);
+            return yaml_fail(key, r->error, "'%s' stands here for the second time (first in line %zu)",
+                             key->text, other->key_line);
         }
     }
     value->key = key->text;
@@ -236,7 +239,8 @@ tree *yaml_read(arena *a, const char *file, const char *bytes, size_t size, text
     return t;
 }
 
-/* ---- reading the tree ------------------------------------------------------------------------------------ */
+/* ---- reading the tree ------------------------------------------------------------------------------------
+ */
 
 bool yaml_is(const tree *t, tree_kind kind, text *error) {
     static const char *const names[] = {"a single value", "a list: [a, b]", "a mapping: {name: value}"};
@@ -256,8 +260,10 @@ bool yaml_value(const tree *t, int64_t *value, text *error) {
 bool yaml_int(const tree *t, int64_t low, int64_t high, int64_t *value, text *error) {
     text why = {0};
     bool is_good = yaml_is(t, TREE_SCALAR, error);
-    if (is_good && (!options_value(t->text, value, &why) || tg_dtype_name(*value) || *value < low || *value > high)) {
-        is_good = yaml_fail(t, error, "expected an integer from %lld to %lld", (long long)low, (long long)high);
+    if (is_good &&
+        (!options_value(t->text, value, &why) || tg_dtype_name(*value) || *value < low || *value > high)) {
+        is_good =
+            yaml_fail(t, error, "expected an integer from %lld to %lld", (long long)low, (long long)high);
     }
     text_free(&why);
     return is_good;
@@ -269,7 +275,8 @@ bool yaml_real(const tree *t, double *value, text *error) {
         return false;
     }
     *value = strtod(t->text, &end);
-    return (end != t->text && !*end && isfinite(*value)) || yaml_fail(t, error, "'%s' is not a number", t->text);
+    return (end != t->text && !*end && isfinite(*value)) ||
+           yaml_fail(t, error, "'%s' is not a number", t->text);
 }
 
 bool yaml_keys(const tree *t, const char *const *names, int n, text *error) {
@@ -279,7 +286,8 @@ bool yaml_keys(const tree *t, const char *const *names, int n, text *error) {
             is_known = strcmp(child->key, names[i]) == 0;
         }
         if (!is_known) {
-            return yaml_fail_key(child, error, "unknown key '%s'%s", child->key, nearest_hint(child->key, names, n));
+            return yaml_fail_key(child, error, "unknown key '%s'%s", child->key,
+                                 nearest_hint(child->key, names, n));
         }
     }
     return true;

@@ -1,7 +1,7 @@
 /* yaml.h -- a YAML file as a tree, with the place of everything.
  *
- * A strict subset: one document of mappings, lists and scalars; no anchors, aliases or tags, no key twice.  Every
- * mistake is "file:line:column: error: .." */
+ * A strict subset: one document of mappings, lists and scalars; no anchors, aliases or tags, no key twice.
+ * Every mistake is "file:line:column: error: .." */
 #ifndef TOOL_YAML_H
 #define TOOL_YAML_H
 
@@ -19,10 +19,10 @@ typedef struct tree {
     size_t line, column; /* from 1 */
     const char *key;     /* in a mapping; NULL in a list */
     size_t key_line, key_column;
-    const char *text;    /* of a scalar */
+    const char *text; /* of a scalar */
     bool is_quoted;
-    struct tree *next;   /* in the same mapping or list */
-    struct tree *first;  /* children, in order */
+    struct tree *next;  /* in the same mapping or list */
+    struct tree *first; /* children, in order */
     int n;
 } tree;
 
