@@ -536,6 +536,16 @@ KERNEL(iteration_race) { /* an iteration reads what another one writes, through 
     }
 }
 
+KERNEL(which_thread) { /* both views at once: a thread's own value in an iteration */
+    tensor(b, I32, 32);
+    grid(pid, 1) threads(tid, 16) {
+        local(mine, I32);
+        set(mine, i32(tid));
+        parallel(i, 32)
+            set(at(b, i), mine);
+    }
+}
+
 KERNEL(endless) {
     params(n);
     tensor(b, I32, 1);

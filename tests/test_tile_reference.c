@@ -17,12 +17,14 @@
 #define KERNELS(X)                                                                                           \
     X(each_element)                                                                                          \
     X(gemv_naive)                                                                                            \
-    X(gemv_double) X(reduce_axis) X(many_axes) X(atomics) X(control_flow) X(launch_values) X(rows_apart)     \
-        X(views) X(one_value) X(narrow) X(printing) X(checking) X(print_much) X(copy_tiles) X(copy_outside)  \
-            X(copy_ranks) X(fill_regions) X(copy_local) X(gemv_block) X(reducing) X(reduce_dimension)        \
-                X(private_locals) X(block_scalar) X(read_outside) X(write_outside) X(region_outside)         \
-                    X(unwritten) X(divergent) X(shared_race) X(block_race) X(iteration_race) X(endless)      \
-                        X(overlapping) X(wide_view) X(epochs) X(large) X(inherited)
+    X(gemv_double)                                                                                           \
+    X(reduce_axis)                                                                                           \
+    X(many_axes) X(atomics) X(control_flow) X(launch_values) X(rows_apart) X(views) X(one_value) X(narrow)   \
+        X(printing) X(checking) X(print_much) X(copy_tiles) X(copy_outside) X(copy_ranks) X(fill_regions)    \
+            X(copy_local) X(gemv_block) X(reducing) X(reduce_dimension) X(private_locals) X(block_scalar)    \
+                X(read_outside) X(write_outside) X(region_outside) X(unwritten) X(divergent) X(shared_race)  \
+                    X(block_race) X(iteration_race) X(endless) X(overlapping) X(wide_view) X(epochs)         \
+                        X(large) X(inherited) X(which_thread)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 
@@ -847,13 +849,15 @@ static int orders(launch *l) {
 }
 
 Test(tile_reference, two_orders_differ_without_the_barrier) {
-    int32_t b[31];
-    for (int barrier = 0; barrier <= 1; barrier++) {
-        for (uint64_t seed = 0; seed < 4; seed++) {
-            launch l = BUILD(shared_race, barrier, barrier, n, 31);
-            GIVE(&l, b);
+    static const int sizes[] = {2, 3, 31, 64};
+    int32_t b[64];
+    for (int i = 0; i < 8; i++) {
+        const int barrier = i % 2, n = sizes[i / 2];
+        for (uint64_t seed = 0; seed < 8; seed++) {
+            launch l = BUILD(shared_race, barrier, barrier, n, n);
+            give(&l, b, sizeof *b * (size_t)n);
             l.options.seed = seed;
-            cr_assert_eq(orders(&l), barrier ? 0 : 1, "barrier %d, seed %d", barrier, (int)seed);
+            cr_assert_eq(orders(&l), 1 - barrier, "%d threads, barrier %d, seed %d", n, barrier, (int)seed);
             end(&l);
         }
     }
@@ -864,7 +868,8 @@ Test(tile_reference, two_orders_of_blocks) {
     launch l = BUILD_PLAIN(block_race);
     GIVE(&l, b);
     cr_assert_eq(orders(&l), 1);
-    expect_text(&l.result.findings.item[0], "'b[0]' is 8 in one order");
+    expect_text(&l.result.findings.item[0],
+                "'b[0]' is 8 in one order of blocks, threads and iterations and 0 in");
     cr_assert_eq(b[0], 8, "the first order's tensors stay");
     cr_assert_eq(l.result.findings.item[0].at.line, line_of("KERNEL(block_race)") + 1);
     end(&l);
@@ -883,6 +888,17 @@ Test(tile_reference, two_orders_of_iterations) {
         index[i] = i;
     }
     cr_assert_eq(orders(&l), 0);
+    end(&l);
+}
+
+Test(tile_reference, which_thread_runs_an_iteration_is_open) {
+    int32_t b[32];
+    launch l = BUILD_PLAIN(which_thread);
+    GIVE(&l, b);
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        l.options.seed = seed;
+        cr_assert_eq(orders(&l), 1, "seed %d", (int)seed);
+    }
     end(&l);
 }
 

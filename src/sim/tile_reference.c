@@ -26,6 +26,7 @@
 typedef struct order {
     uint64_t n, key; /* key 0: as they come */
     unsigned half;
+    bool backwards;
 } order;
 
 static uint64_t mix(uint64_t x) {
@@ -35,7 +36,7 @@ static uint64_t mix(uint64_t x) {
 }
 
 static order draw(machine *m, uint64_t n) {
-    order o = {.n = n, .half = 1};
+    order o = {.n = n, .half = 1, .backwards = m->options.backwards};
     if (m->options.seed != 0) {
         o.key = mix(m->options.seed + ++m->draws * 0x9e3779b97f4a7c15u) | 1;
     }
@@ -46,6 +47,7 @@ static order draw(machine *m, uint64_t n) {
 }
 
 static uint64_t order_at(const order *o, uint64_t i) {
+    i = o->backwards ? o->n - 1 - i : i;
     if (o->key == 0) {
         return i;
     }
@@ -100,7 +102,9 @@ static void parallel(machine *m, const tile_stmt *s) {
         const uint64_t e = extent[a] > 0 ? (uint64_t)extent[a] : 0;
         n = e > 0 && n > ((uint64_t)1 << 61) / e ? (uint64_t)1 << 61 : n * e;
     }
-    const order iterations = draw(m, n), threads = draw(m, (uint64_t)m->nthreads);
+    const order iterations = draw(m, n);
+    order threads = draw(m, (uint64_t)m->nthreads);
+    threads.backwards = false; /* else an iteration may come to the same thread both ways */
     for (uint64_t i = 0; i < n && !m->stopped; i++) {
         thread *t = &m->threads[order_at(&threads, i % threads.n)];
         run_iteration(m, s, t, extent, order_at(&iterations, i));

@@ -10,8 +10,10 @@
 
 typedef struct reference_options {
     uint64_t seed;  /* shuffles the order of blocks, threads and parallel iterations; 0: ascending */
+    bool backwards; /* each of these orders from its end: whatever came first comes last */
     bool in_double; /* floating locals, lets, fragments and arithmetic in double precision: the yardstick for
-                       kernels without a reference of their own.  Tensors keep their types */
+                       kernels without a reference of their own.  Tensors keep their types; so do buffers that
+                       have views, whose bytes count, and literals are rounded to their type before */
     int64_t step_limit; /* statements executed before it gives up; 0: none */
 } reference_options;
 
@@ -27,10 +29,10 @@ typedef struct reference_result {
 int tile_reference_run(tg_kernel *k, int nargs, witness_arg *args, const reference_options *options,
                        reference_result *result, text *error);
 
-/* Runs it twice, in the order of options->seed and in another; leaves the tensors and the text of the first.
- * Where the tensors written differ: FINDING_ORDER, beside the findings of both runs.  Bit for bit, but to a
- * tolerance for floats in kernels that sum floats in an order the language leaves open (atomics, reducers).
- */
+/* Runs it twice, in the order of the options and in the opposite one, so that any two things which may come in
+ * either order do; leaves the tensors and the text of the first.  Where the tensors written differ:
+ * FINDING_ORDER, beside the findings of both runs.  Bit for bit, but to a tolerance for floats in kernels that
+ * sum floats in an order the language leaves open (atomics, reducers). */
 int tile_reference_orders(tg_kernel *k, int nargs, witness_arg *args, const reference_options *options,
                           reference_result *result, text *error);
 void reference_free(reference_result *result);

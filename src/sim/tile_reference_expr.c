@@ -352,6 +352,9 @@ static value eval_bitcast(machine *m, const node *x) {
 value reference_eval(machine *m, const node *x) {
     switch (x->kind) {
     case E_CONST:
+        if (x->type == TYPE_INDEX) {
+            return (value){TYPE_INDEX, (uint64_t)x->ival};
+        }
         return reference_widen(m, x->type == TYPE_REAL ? value_real(TG_F64, x->fval) : expr_value(x));
     case E_VAR:
         return m->current->cell[x->var->id];

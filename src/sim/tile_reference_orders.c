@@ -190,7 +190,7 @@ static bool gave_up(const findings *f) {
 static int run_other(tg_kernel *k, int nargs, witness_arg *args, reference_options options, findings *all,
                      text *error) {
     reference_result result;
-    options.seed = options.seed * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du;
+    options.backwards = !options.backwards;
     const int status = tile_reference_run(k, nargs, args, &options, &result, error);
     merge(all, &result.findings);
     reference_free(&result);

@@ -154,28 +154,42 @@ static void copy_elements(machine *m, const region *src, row from, const region 
     }
 }
 
+/* Rows of a region that is seen with n dimensions. */
+static int64_t count_rows(const region *g, int n) {
+    int64_t rows = 1;
+    for (int i = 0; i < n - 1; i++) {
+        rows *= length_of(g, n, i);
+    }
+    return rows;
+}
+
+/* What must hold of a copy before its first element moves; false when the builder let a mistake pass. */
+static bool check_copy(machine *m, const region *src, const region *dst, int n) {
+    for (int i = 0; i < n; i++) {
+        if (length_of(src, n, i) != length_of(dst, n, i)) {
+            tg_bug("copy: extent %d is %lld and %lld", i, (long long)length_of(src, n, i),
+                   (long long)length_of(dst, n, i));
+            return false;
+        }
+    }
+    expect_inside(m, src);
+    expect_inside(m, dst);
+    expect_aligned(m, src);
+    expect_aligned(m, dst);
+    expect_apart(m, src, dst);
+    reference_expect(m, src->p, EPOCH_CLOSED, src->what);
+    return true;
+}
+
 void reference_copy(machine *m, const tile_stmt *s) {
     const region src = read_region(m, s->src), dst = read_region(m, s->dst);
     const int n = src.n > dst.n ? src.n : dst.n;
-    int64_t rows = 1;
-    for (int i = 0; i < n; i++) {
-        if (length_of(&src, n, i) != length_of(&dst, n, i)) {
-            tg_bug("copy: extent %d is %lld and %lld", i, (long long)length_of(&src, n, i),
-                   (long long)length_of(&dst, n, i));
-            return;
-        }
-        rows *= i < n - 1 ? length_of(&src, n, i) : 1;
+    if (!check_copy(m, &src, &dst, n)) {
+        return;
     }
-    expect_inside(m, &src);
-    expect_inside(m, &dst);
-    expect_aligned(m, &src);
-    expect_aligned(m, &dst);
-    expect_apart(m, &src, &dst);
-    reference_expect(m, src.p, EPOCH_CLOSED, src.what);
-    const int64_t length = n > 0 ? length_of(&src, n, n - 1) : 1;
-    const value outside = reference_fit(
-        m, dst.p, value_real(TG_F64, src.p->root->buffer->space == TG_GLOBAL ? s->options.outside : 0),
-        src.what);
+    const double filler = src.p->root->buffer->space == TG_GLOBAL ? s->options.outside : 0;
+    const value outside = reference_fit(m, dst.p, value_real(TG_F64, filler), src.what);
+    const int64_t rows = count_rows(&src, n), length = n > 0 ? length_of(&src, n, n - 1) : 1;
     for (int64_t r = 0; r < rows; r++) {
         const row from = find_row(m, &src, r);
         row to = find_row(m, &dst, r);
@@ -201,10 +215,7 @@ void reference_fill(machine *m, const tile_stmt *s) {
     const region g = read_region(m, s->dst);
     const value v = fill_value(m, s, g.p);
     const int64_t length = g.n > 0 ? g.length[g.n - 1] : 1;
-    int64_t rows = 1;
-    for (int i = 0; i < g.n - 1; i++) {
-        rows *= g.length[i];
-    }
+    const int64_t rows = count_rows(&g, g.n);
     expect_inside(m, &g);
     expect_aligned(m, &g);
     for (int64_t r = 0; r < rows; r++) {
