@@ -1,6 +1,8 @@
 /* lower_kernels.c -- kernels for test_lower.c, test_facts.c and test_allreduce_lowering.c.
  *
  * Each says a few words in many sizes, or makes one mistake that only lowering finds. */
+#include <string.h>
+
 #include <tegula/kernel.h>
 
 /* ---- vectorized ------------------------------------------------------------------------------------------ */
@@ -95,6 +97,20 @@ KERNEL(wide_guarded) {
                 when(eq(mod(tid, 2), 0)) accum(at(b, add(base, k)), f16(1));
                 otherwise set(at(b, add(base, k)), choose(le(add(base, k, 1), N), at(a, add(base, k)), f16(7)));
             }
+            when(ge(N - 1, add(base, k))) accum(at(c, add(base, k)), choose(ge(add(base, k), N), f32(at(a, N)), f32(1)));
+        }
+    }
+}
+
+/* A store to one element that the loop may also read. */
+KERNEL(wide_staying) {
+    params(place);
+    tensor(a, F32, 32);
+    tensor(b, F32, 32);
+    grid(pid, 1) threads(tid, 1) {
+        vectorized(k, 16) {
+            set(at(b, add(k, 8)), at(a, add(k, 8)));
+            set(at(a, place), f32(k));
         }
     }
 }
@@ -433,6 +449,108 @@ KERNEL(collective_words) { /* what the block view brings later */
             reducer(r, SUM, F32, 1);
             clear(r);
             finalize(r);
+        }
+    }
+}
+
+/* ---- a body made by a seed ------------------------------------------------------------------------------- */
+
+typedef struct made {
+    uint64_t state;
+    tg_buf memory[4], registers[2], one;
+    tg_expr base, k;
+} made;
+
+static int64_t pick(made *m, int64_t n) {
+    m->state = m->state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)(m->state >> 33) % n;
+}
+
+/* An element that moves with the loop, or stays. */
+static tg_ref made_element(made *m) {
+    static const int64_t shift[] = {0, 0, 0, 0, 2, 4, 8, 16};
+    const int64_t which = pick(m, 8), by = shift[pick(m, 8)];
+    if (which < 5) {
+        const tg_expr place = pick(m, 8) == 0 ? add(m->base, by) : add(m->base, m->k, by);
+        return at(m->memory[which % 4], place);
+    }
+    return which == 7 ? tg_at(tg_now(), TG_HERE, m->one, (tg_index){.n = 0})
+                      : at(m->registers[which - 5], add(m->k, pick(m, 3)));
+}
+
+static tg_expr made_value(made *m, int depth) {
+    switch (depth > 2 ? 0 : pick(m, 5)) {
+    case 0:
+    case 1:
+        return f32(made_element(m));
+    case 2:
+        return add(made_value(m, depth + 1), made_value(m, depth + 1));
+    case 3:
+        return choose(eq(mod(m->base, 3), pick(m, 3)), made_value(m, depth + 1), made_value(m, depth + 1));
+    default:
+        return choose(lt(add(m->base, m->k), 64 * pick(m, 9)), made_value(m, depth + 1), f32(pick(m, 9)));
+    }
+}
+
+static void made_statement(made *m, int depth) {
+    switch (depth > 1 ? pick(m, 3) : pick(m, 6)) {
+    case 0:
+    case 1:
+        set(made_element(m), f32(made_element(m)));
+        break;
+    case 2:
+        accum(made_element(m), made_value(m, 1));
+        break;
+    case 3:
+        set(made_element(m), made_value(m, 0));
+        break;
+    case 4: {
+        let(named, made_value(m, 1));
+        set(made_element(m), add(named, 1));
+        break;
+    }
+    default:
+        when(lt(add(m->base, m->k), 32 * pick(m, 20))) {
+            made_statement(m, depth + 1);
+            made_statement(m, depth + 1);
+        }
+        if (pick(m, 2)) {
+            otherwise made_statement(m, depth + 1);
+        }
+    }
+}
+
+/* f32 everywhere, so that accum and set meet their type; each thread on elements of its own, so that none race. */
+KERNEL(wide_made) {
+    params(seed);
+    made m = {.state = (uint64_t)seed * 77777 + 5};
+    tensor(p, F32, 8 * 64);
+    tensor(q, F32, 8 * 64);
+    tensor(r, F32, 8 * 64);
+    grid(pid, 1) threads(tid, 8) {
+        shared(s, F32, 8 * 64);
+        local(a, F32, 40);
+        local(b, F32, 40);
+        local(one, F32);
+        fill(a, 1);
+        fill(b, 2);
+        fill(one, 3);
+        let(base, mul(tid, 64));
+        serial(i, 64) set(at(s, add(base, i)), f32(i));
+        const tg_buf memory[4] = {p, q, r, s}, registers[2] = {a, b};
+        memcpy(m.memory, memory, sizeof memory);
+        memcpy(m.registers, registers, sizeof registers);
+        m.one = one;
+        m.base = base;
+        vectorized(k, 8 << pick(&m, 3)) {
+            m.k = k;
+            for (int64_t n = 1 + pick(&m, 3); n > 0; n--) {
+                made_statement(&m, 0);
+            }
+        }
+        serial(i, 40) {
+            accum(at(p, add(base, i)), add(at(a, i), at(b, i)));
+            accum(at(p, add(base, i)), add(at(s, add(base, i)), one));
         }
     }
 }

@@ -6,7 +6,8 @@
     X(wide_copy)                                                                                             \
     X(wide_arithmetic) X(wide_in_place) X(wide_ahead) X(wide_behind) X(wide_guarded) X(wide_uneven_guard)    \
         X(wide_stride) X(wide_through_table) X(wide_aligned) X(wide_pitched) X(wide_aliased) X(wide_atomic)  \
-            X(wide_view) X(wide_inner_loop) X(wide_registers) X(fill_shared) X(local_tiles) X(trips)         \
+            X(wide_view) X(wide_inner_loop) X(wide_registers) X(wide_made) X(wide_staying)                  \
+    X(fill_shared) X(local_tiles) X(trips)         \
                 X(launch_sizes) X(checked) X(atomics_of) X(too_much_shared) X(grid_of) X(threads_of)         \
                     X(barrier_in_branch) X(barrier_behind_flag) X(collective_words)
 #define PROTOTYPE(name) void name(void);
@@ -81,6 +82,18 @@ Test(vectorized, a_value_carried_between_iterations_is_refused) {
     for (int64_t distance = 16; distance <= 20; distance += 4) { /* beyond the loop */
         lowered l = LOWER("sm_80", wide_behind, distance, distance);
         expect_agreement(&l, 0);
+        finish(&l);
+    }
+}
+
+Test(vectorized, an_element_that_stays_must_lie_outside_of_those_that_move) {
+    for (int64_t place = 0; place < 32; place++) {
+        lowered l = LOWER("sm_80", wide_staying, place, place);
+        if (place < 8 || place >= 24) {
+            expect_agreement(&l, 0);
+        } else {
+            expect_message(&l, "may meet what an earlier iteration stored to");
+        }
         finish(&l);
     }
 }
@@ -180,6 +193,23 @@ Test(vectorized, views_inner_loops_and_shifted_registers) {
     l = LOWER_PLAIN("sm_80", wide_registers);
     expect_agreement(&l, 0);
     finish(&l);
+}
+
+Test(vectorized, what_is_accepted_means_what_the_words_say) {
+    int accepted = 0, copies = 0;
+    for (int64_t seed = 1; seed <= 600; seed++) {
+        lowered l = LOWER("sm_80", wide_made, seed, seed);
+        if (l.status == TG_OK) {
+            expect_agreement(&l, 0);
+            accepted++;
+            copies += tally_of(&l).lanes > 1;
+        } else {
+            expect_message(&l, "vectorized: ");
+        }
+        finish(&l);
+    }
+    cr_assert_gt(accepted, 100, "%d", accepted);
+    cr_assert_gt(copies, 60, "%d", copies);
 }
 
 /* ---- the rest of the thread view ----------------------------------------------------------------------- */

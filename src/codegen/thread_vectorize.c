@@ -307,52 +307,30 @@ static bool distance(wide *w, const access *x, const access *y, int64_t *d) {
     return true;
 }
 
-typedef enum relation {
-    APART,  /* no common element, or both at the same place of the piece */
-    BEHIND, /* a read meets what a later iteration stores: fine when loads come first */
-    CARRIED /* an iteration may meet what an earlier one stored */
-} relation;
-
-static int64_t magnitude(int64_t x) {
-    return x < 0 ? -x : x;
-}
-
-/* Of a store and another access. */
-static relation relate(wide *w, const access *store, const access *other) {
+/* May an iteration meet what an earlier one stored?  Never within the accesses of one piece that are wide: they
+ * are aligned, so two of them are the same or apart.  But what a loop carries from piece to piece is not what the
+ * word says either, and an access that stays is made once an iteration, between the loads and stores of a piece. */
+static bool is_carried(wide *w, const access *store, const access *other) {
     int64_t d;
     if (!may_share_bytes(store, other) || (!store->moves && !other->moves)) {
-        return APART;
+        return false;
     }
     if (!distance(w, store, other, &d)) {
-        return CARRIED;
+        return true;
     }
     if (store->moves != other->moves) {
-        /* d: the place that stays, seen from the first that moves, or the other way round */
-        const int64_t from_first = other->moves ? -d : d;
-        return from_first < 0 || from_first >= w->extent ? APART : CARRIED;
+        const int64_t from_first = other->moves ? -d : d; /* from the first that moves to the one that stays */
+        return 0 <= from_first && from_first < w->extent;
     }
-    if (d == 0 || magnitude(d) >= w->extent) {
-        return APART;
-    }
-    if (other->is_write) {
-        return magnitude(d) >= w->lanes ? APART : CARRIED;
-    }
-    return d > 0 ? BEHIND : CARRIED;
+    return !other->is_write && d < 0 && -d < w->extent;
 }
 
 static void depend(wide *w) {
     for (int i = 0; i < w->n && !w->failed; i++) {
         for (int j = 0; j < w->n && !w->failed; j++) {
             const access *x = &w->item[i], *y = &w->item[j];
-            if (i == j || !x->is_write || (!w->is_copy && !is_memory(x->ref->buffer))) {
-                continue;
-            }
-            const relation r = relate(w, x, y);
-            if (r == BEHIND || (r == CARRIED && !is_memory(x->ref->buffer))) {
-                w->is_copy = false; /* loads first; registers in order */
-            } else if (r == CARRIED) {
-                FAIL(w, y->at,
-                     "'%s' may meet what an earlier iteration stored to '%s' at line %d; use serial",
+            if (i != j && x->is_write && is_memory(x->ref->buffer) && is_carried(w, x, y)) {
+                FAIL(w, y->at, "'%s' may meet what an earlier iteration stored to '%s' at line %d; use serial",
                      words(w, y->ref), words(w, x->ref), x->at.line);
             }
         }
@@ -805,13 +783,15 @@ static void vectorize(wide *w) {
         w->loop->unroll = UNROLL_FULL; /* registers have no width */
         return;
     }
+    depend(w);
     w->lanes = measure(w, false, &why);
-    if (w->lanes < 2) {
+    if (!w->failed && w->lanes < 2) {
         FAIL(w, w->loop->at, "only one element a piece: %s", why);
+    }
+    if (w->failed) {
         return;
     }
     w->is_copy = is_copy_block(&w->loop->body) && all_move(w) && measure(w, true, &why) == w->lanes;
-    depend(w);
     check_guards(w);
     if (!w->failed) {
         emit(w);
