@@ -703,7 +703,9 @@ static void print_values(maker *m, int at, const char *format, int n, node *cons
     s->format = format;
     s->nvalues = n;
     s->values = ARENA_ARRAY(&m->memory, node *, n);
-    memcpy(s->values, x, sizeof *x * (size_t)n);
+    for (int i = 0; i < n; i++) {
+        s->values[i] = x[i];
+    }
 }
 
 Test(sim, print_formats_as_c_does) {

@@ -264,7 +264,18 @@ static void place_views(sim *s) {
         sim_buffer *b = &s->buffers[i];
         if (b->decl != NULL) {
             b->offset = b->shadow_at = b->root->offset;
-            b->data = b->decl->space == TG_SHARED ? s->block.shared + b->offset : b->root->data;
+        }
+    }
+}
+
+/* Shared bytes lie in the block's memory, views in their owner's. */
+static void point_to_memory(sim *s) {
+    for (int i = 0; i < s->t->nbuffers; i++) {
+        sim_buffer *b = &s->buffers[i];
+        if (b->decl != NULL && b->decl->space == TG_SHARED) {
+            b->data = s->block.shared + b->offset;
+        } else if (b->decl != NULL) {
+            b->data = b->root->data;
         }
     }
 }
@@ -606,11 +617,11 @@ static int prepare(sim *s, int nargs, const witness_arg *args, text *error) {
         }
         return s->code.error != NULL ? TG_EINTERNAL : TG_ENOMEM;
     }
-    place_views(s); /* shared bytes lie in the block's memory, which the frames' sizes decide */
+    place_views(s);
     if (!make_block(s, shared)) {
         return TG_ENOMEM;
     }
-    place_views(s);
+    point_to_memory(s);
     return make_shadows(s) ? TG_OK : TG_ENOMEM;
 }
 
