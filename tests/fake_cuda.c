@@ -34,12 +34,18 @@ struct CUfunc_st {
 
 struct CUmod_st {
     struct CUfunc_st function;
+    struct CUmod_st *next; /* of every module: those of a destroyed context go with the process */
 };
 
 static fake_cuda state = {.devices = 2, .major = 9, .minor = 0, .version = 13000};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st primary[FAKE_MAX_DEVICES];
 static struct CUctx_st beside[8];
+static struct CUmod_st *modules;
+static struct host_memory {
+    struct host_memory *next;
+    _Alignas(16) char bytes[];
+} * host_memories;
 static unsigned long long next_id = 1;
 static atomic_int captures; /* streams that record now, all in global mode */
 static _Thread_local struct CUctx_st *stack[MAX_DEPTH];
@@ -301,14 +307,22 @@ EXPORT api_result cuMemsetD8Async(api_address at, unsigned char byte, size_t n, 
 EXPORT api_result cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
     (void)flags;
     api_result code = forbidden_in_capture();
-    *memory = code ? NULL : malloc(bytes);
+    struct host_memory *m = code ? NULL : malloc(sizeof *m + bytes);
+    if (!m) {
+        return code ? code : 2;
+    }
+    pthread_mutex_lock(&lock);
+    m->next = host_memories;
+    host_memories = m;
+    pthread_mutex_unlock(&lock);
+    *memory = m->bytes;
     state.host_allocs++;
-    return code;
+    return 0;
 }
 
 EXPORT api_result cuMemFreeHost(void *memory) {
+    (void)memory;
     state.host_frees++;
-    free(memory);
     return 0;
 }
 
@@ -334,13 +348,20 @@ EXPORT api_result cuModuleLoadDataEx(api_module *module, const void *image, unsi
         return code;
     }
     *module = calloc(1, sizeof **module);
+    if (!*module) {
+        return 2;
+    }
+    pthread_mutex_lock(&lock);
+    (*module)->next = modules;
+    modules = *module;
+    pthread_mutex_unlock(&lock);
     state.loads++;
     return 0;
 }
 
 EXPORT api_result cuModuleUnload(api_module module) {
+    (void)module;
     state.unloads++;
-    free(module);
     return 0;
 }
 

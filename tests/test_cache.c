@@ -261,6 +261,25 @@ Test(cache, bad_entries_are_warned_of_once) {
     cache_free(c);
 }
 
+Test(cache, messages_go_to_a_file_when_nobody_listens) {
+    char log[600];
+    char path[1024];
+    char line[2048] = "";
+    snprintf(log, sizeof log, "%s/log", directory);
+    setenv("TEGULA_LOG", log, 1);
+    cache *c = cache_new(directory);
+    cr_assert(write_entry(c, "a", 100));
+    entry_path("a", path);
+    cr_assert_eq(truncate(path, 70), 0);
+    cr_assert_not(read_entry(c, "a", 100));
+    cache_free(c);
+    FILE *in = fopen(log, "r");
+    cr_assert(in && fgets(line, sizeof line, in));
+    fclose(in);
+    cr_expect_eq(strncmp(line, "tegula: warning: ", 17), 0, "%s", line);
+    cr_expect(strstr(line, path), "%s", line);
+}
+
 Test(cache, a_pipe_or_folder_in_the_place_of_an_entry_is_a_miss, .timeout = 10) {
     char path[1024];
     cache *c = cache_new(directory);

@@ -5,7 +5,8 @@
  * that the types are compatible with its header.  Symbols carry their ABI version (cuMemAlloc_v2): a plain
  * name may be an older ABI.
  *
- * Reads   TEGULA_LIBCUDA, TEGULA_NVRTC, CUDA_HOME, CUDA_PATH and the usual places.
+ * Reads   TEGULA_LIBCUDA, TEGULA_NVRTC (a file or folder: then nothing else is tried, since whoever names one
+ *         wants that one or an error), CUDA_HOME, CUDA_PATH, the loader and the usual places.
  * Leaves  one driver and the list of NVRTC libraries for the life of the process, with what was tried and why
  *         it was not taken (api_tried, for `doctor`). */
 #ifndef TG_RUNTIME_API_H
