@@ -5,7 +5,7 @@
 
 #include <tegula/kernel.h>
 
-/* ---- vectorized ------------------------------------------------------------------------------------------ */
+/* ---- vectorized ---------------------------------------------------------------------------------------- */
 
 /* A pure copy: global to shared to local to global; `shift` makes the first element uneven. */
 KERNEL(wide_copy) {
@@ -219,7 +219,7 @@ KERNEL(wide_registers) {
     }
 }
 
-/* ---- allreduce ------------------------------------------------------------------------------------------- */
+/* ---- allreduce ----------------------------------------------------------------------------------------- */
 
 /* Along axis 0, 1 or 2 of X x Y x Z threads; `turns` calls in a loop. */
 KERNEL(reduce_threads) {
@@ -268,7 +268,7 @@ KERNEL(reduce_decides) {
     }
 }
 
-/* ---- the rest of the thread view ------------------------------------------------------------------------- */
+/* ---- the rest of the thread view ----------------------------------------------------------------------- */
 
 KERNEL(fill_shared) {
     params(X, Y, rows, cols);
@@ -378,7 +378,7 @@ KERNEL(atomics_of) {
     }
 }
 
-/* ---- mistakes -------------------------------------------------------------------------------------------- */
+/* ---- mistakes ------------------------------------------------------------------------------------------ */
 
 KERNEL(too_much_shared) {
     params(n);
@@ -453,7 +453,56 @@ KERNEL(collective_words) { /* what the block view brings later */
     }
 }
 
-/* ---- a body made by a seed ------------------------------------------------------------------------------- */
+/* ---- launch plans -------------------------------------------------------------------------------------- */
+
+KERNEL(plan_sizes) {
+    scalar(step, I32);
+    extent(rows);
+    extent(cols);
+    scalar(scale, F32);
+    tensor(x, F32, rows, 8);
+    pitched(y, F16, 24, rows, 3, 8);
+    const tg_buf one = tg_tensor(tg_now(), TG_HERE, "one", F64, 0, (tg_index){.n = 0});
+    tensor(z, I8, cols);
+    alias(z, x);
+    constant(x);
+    grid(px, ceildiv(rows, 4), py, add(mul(cols, 2), 1), pz, quo(rows, i32(step))) threads(tx, 8, ty, 4) {
+        let(row, mad(px, 4, ty));
+        when(both(lt(row, rows), lt(tx, 8))) {
+            set(at(y, row, 0, tx), f16(mul(at(x, row, tx), scale)));
+            atomic_add(tg_at(tg_now(), TG_HERE, one, (tg_index){.n = 0}), f64(1));
+            when(lt(tx, cols)) set(at(z, tx), 1);
+        }
+    }
+}
+
+KERNEL(plan_wide) {
+    tensor(x, F16, 64);
+    tensor(y, F16, 64);
+    grid(pid, 1) threads(tid, 8) {
+        vectorized(k, 8) set(at(y, mad(tid, 8, k)), at(x, mad(tid, 8, k)));
+        check(lt(tid, 8), "a thread");
+    }
+}
+
+KERNEL(plan_long_grid) {
+    extent(n);
+    tensor(y, I32, 8);
+    tg_expr blocks = n;
+    for (int i = 0; i < 40; i++) {
+        blocks = quo(add(blocks, i), 3);
+    }
+    grid(pid, blocks) threads(tid, 1) set(at(y, 0), 1);
+}
+
+KERNEL(plan_odd_grid) {
+    extent(n);
+    scalar(f, F32);
+    tensor(y, I32, 8);
+    grid(pid, choose(lt(n, 8), n, 3)) threads(tid, 1) set(at(y, 0), i32(f));
+}
+
+/* ---- a body made by a seed ----------------------------------------------------------------------------- */
 
 typedef struct made {
     uint64_t state;

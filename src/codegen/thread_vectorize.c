@@ -307,9 +307,10 @@ static bool distance(wide *w, const access *x, const access *y, int64_t *d) {
     return true;
 }
 
-/* May an iteration meet what an earlier one stored?  Never within the accesses of one piece that are wide: they
- * are aligned, so two of them are the same or apart.  But what a loop carries from piece to piece is not what the
- * word says either, and an access that stays is made once an iteration, between the loads and stores of a piece. */
+/* May an iteration meet what an earlier one stored?  Never within the accesses of one piece that are wide:
+ * they are aligned, so two of them are the same or apart.  But what a loop carries from piece to piece is not
+ * what the word says either, and an access that stays is made once an iteration, between the loads and stores
+ * of a piece. */
 static bool is_carried(wide *w, const access *store, const access *other) {
     int64_t d;
     if (!may_share_bytes(store, other) || (!store->moves && !other->moves)) {
@@ -319,7 +320,8 @@ static bool is_carried(wide *w, const access *store, const access *other) {
         return true;
     }
     if (store->moves != other->moves) {
-        const int64_t from_first = other->moves ? -d : d; /* from the first that moves to the one that stays */
+        const int64_t from_first =
+            other->moves ? -d : d; /* from the first that moves to the one that stays */
         return 0 <= from_first && from_first < w->extent;
     }
     return !other->is_write && d < 0 && -d < w->extent;
@@ -330,7 +332,8 @@ static void depend(wide *w) {
         for (int j = 0; j < w->n && !w->failed; j++) {
             const access *x = &w->item[i], *y = &w->item[j];
             if (i != j && x->is_write && is_memory(x->ref->buffer) && is_carried(w, x, y)) {
-                FAIL(w, y->at, "'%s' may meet what an earlier iteration stored to '%s' at line %d; use serial",
+                FAIL(w, y->at,
+                     "'%s' may meet what an earlier iteration stored to '%s' at line %d; use serial",
                      words(w, y->ref), words(w, x->ref), x->at.line);
             }
         }

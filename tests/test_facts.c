@@ -1,0 +1,361 @@
+/* test_facts.c -- what facts says about an expression holds at every point.
+ *
+ * Expressions are made by a seed and evaluated by the test itself, in plain 64-bit arithmetic, at all values
+ * of their variables. */
+#include <criterion/criterion.h>
+
+#include "codegen/facts.h"
+
+enum { VARS = 4 };
+
+typedef struct world {
+    arena memory;
+    var v[VARS]; /* two thread axes, a loop, a block axis */
+    var let[2];
+    uint64_t state;
+    int64_t now[VARS];
+} world;
+
+static const tg_loc here = {"facts.c", 1};
+
+static void begin(world *w, uint64_t seed) {
+    static const var_kind kind[VARS] = {VAR_THREAD, VAR_THREAD, VAR_LOOP, VAR_GRID};
+    static const int64_t most[VARS] = {7, 3, 4, 9};
+    static const char *const name[VARS] = {"tx", "ty", "k", "pid"};
+    memset(w, 0, sizeof *w);
+    w->state = seed * 2862933555777941757u + 3037000493u;
+    for (int i = 0; i < VARS; i++) {
+        w->v[i] = (var){.kind = kind[i], .name = name[i], .type = TYPE_INDEX, .hi = most[i], .id = i};
+        w->v[i].axis = kind[i] == VAR_THREAD ? i : 0;
+    }
+}
+
+static int64_t pick(world *w, int64_t n) {
+    w->state = w->state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)(w->state >> 33) % n;
+}
+
+static node *number(world *w, int64_t x) {
+    return expr_int(&w->memory, here, x);
+}
+
+static node *made(world *w, int depth, int vars) {
+    static const tg_op op[] = {TG_ADD, TG_ADD, TG_SUB, TG_MIN_OF, TG_MAX_OF};
+    arena *a = &w->memory;
+    const int64_t which = depth > 3 ? pick(w, 2) : pick(w, 9);
+    if (which == 0) {
+        return number(w, pick(w, 20) - 6);
+    }
+    if (which <= 2) {
+        return expr_var(a, here, &w->v[pick(w, vars)]);
+    }
+    node *x = made(w, depth + 1, vars);
+    if (which == 3) {
+        return expr_mul(a, x, pick(w, 9));
+    }
+    if (which == 4) {
+        return expr_binary(a, here, pick(w, 2) ? TG_QUO : TG_MOD, x, number(w, pick(w, 8) + 1));
+    }
+    if (which == 5 && !w->let[depth % 2].kind) {
+        var *v = &w->let[depth % 2];
+        *v = (var){.kind = VAR_LET, .name = "named", .type = TYPE_INDEX, .id = VARS + depth % 2};
+        v->lo = x->lo;
+        v->hi = x->hi;
+        v->value = x;
+        return expr_var(a, here, v);
+    }
+    return expr_binary(a, here, op[pick(w, 5)], x, made(w, depth + 1, vars));
+}
+
+static node *condition(world *w, int depth) {
+    static const tg_op op[] = {TG_LT, TG_LE, TG_GT, TG_GE, TG_EQ, TG_NE};
+    arena *a = &w->memory;
+    if (depth < 2 && pick(w, 4) == 0) {
+        node *x = condition(w, depth + 1);
+        return pick(w, 3) == 0
+                   ? expr_unary(a, here, TG_NEGATE, x)
+                   : expr_binary(a, here, pick(w, 2) ? TG_BOTH : TG_EITHER, x, condition(w, depth + 1));
+    }
+    node *x = made(w, 1, VARS);
+    return expr_binary(a, here, op[pick(w, 6)], x, made(w, 1, VARS));
+}
+
+/* ---- the test's own arithmetic ------------------------------------------------------------------------- */
+
+static int64_t at_point(const world *w, const node *x);
+
+static int64_t of_op(const world *w, const node *x) {
+    const int64_t a = at_point(w, x->arg[0]), b = x->n > 1 ? at_point(w, x->arg[1]) : 0;
+    switch (x->op) {
+    case TG_ADD:
+        return a + b;
+    case TG_SUB:
+        return a - b;
+    case TG_MUL:
+        return a * b;
+    case TG_QUO:
+        return a / b;
+    case TG_MOD:
+        return a % b;
+    case TG_MIN_OF:
+        return a < b ? a : b;
+    case TG_MAX_OF:
+        return a > b ? a : b;
+    case TG_NEG:
+        return -a;
+    case TG_LT:
+        return a < b;
+    case TG_LE:
+        return a <= b;
+    case TG_GT:
+        return a > b;
+    case TG_GE:
+        return a >= b;
+    case TG_EQ:
+        return a == b;
+    case TG_NE:
+        return a != b;
+    case TG_BOTH:
+        return a && b;
+    case TG_EITHER:
+        return a || b;
+    case TG_NEGATE:
+        return !a;
+    default:
+        cr_assert_fail("an operator that the test does not make");
+        return 0;
+    }
+}
+
+static int64_t at_point(const world *w, const node *x) {
+    if (x->kind == E_CONST) {
+        return x->ival;
+    }
+    if (x->kind == E_VAR) {
+        return x->var->kind == VAR_LET ? at_point(w, x->var->value) : w->now[x->var->id];
+    }
+    cr_assert_eq(x->kind, E_OP);
+    return of_op(w, x);
+}
+
+static bool next(world *w) {
+    for (int i = 0; i < VARS; i++) {
+        if (++w->now[i] <= w->v[i].hi) {
+            return true;
+        }
+        w->now[i] = 0;
+    }
+    return false;
+}
+
+/* ---- facts against all points -------------------------------------------------------------------------- */
+
+Test(facts, what_is_said_to_be_true_is_true_everywhere) {
+    int decided = 0;
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        world w;
+        begin(&w, seed);
+        const node *c = condition(&w, 0);
+        const fact f = facts_truth(c);
+        bool any = false, all = true;
+        do {
+            const bool x = at_point(&w, c) != 0;
+            any |= x;
+            all &= x;
+        } while (next(&w));
+        cr_assert(f != FACT_YES || all, "%s", expr_text(&w.memory, c));
+        cr_assert(f != FACT_NO || !any, "%s", expr_text(&w.memory, c));
+        cr_assert(f != FACT_UNKNOWN || (any && !all), "%s is decided, and small enough",
+                  expr_text(&w.memory, c));
+        decided += f != FACT_UNKNOWN;
+        arena_free(&w.memory);
+    }
+    cr_assert_gt(decided, 300);
+}
+
+Test(facts, what_is_said_to_be_inside_is_inside_everywhere) {
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        world w;
+        begin(&w, seed);
+        const node *x = made(&w, 0, VARS);
+        int64_t lo = INT64_MAX, hi = INT64_MIN;
+        do {
+            const int64_t v = at_point(&w, x);
+            lo = v < lo ? v : lo;
+            hi = v > hi ? v : hi;
+        } while (next(&w));
+        cr_assert_eq(facts_inside(x, lo, hi), FACT_YES, "%s", expr_text(&w.memory, x));
+        cr_assert_neq(facts_inside(x, lo + 1, hi), FACT_YES, "%s", expr_text(&w.memory, x));
+        cr_assert_neq(facts_inside(x, lo, hi - 1), FACT_YES, "%s", expr_text(&w.memory, x));
+        cr_assert_eq(facts_inside(x, hi + 1, hi + 5), FACT_NO, "%s", expr_text(&w.memory, x));
+        arena_free(&w.memory);
+    }
+}
+
+Test(facts, what_is_said_to_be_aligned_is_a_multiple_everywhere) {
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        for (int64_t n = 1; n <= 16; n *= 2) {
+            world w;
+            begin(&w, seed);
+            const node *x = made(&w, 0, VARS);
+            bool all = true;
+            do {
+                all &= at_point(&w, x) % n == 0;
+            } while (next(&w));
+            cr_assert_eq(facts_aligned(x, n), all ? FACT_YES : FACT_NO, "%s by %d", expr_text(&w.memory, x),
+                         (int)n);
+            arena_free(&w.memory);
+        }
+    }
+}
+
+Test(facts, what_is_said_to_be_uniform_is_the_same_in_all_threads) {
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        world w;
+        begin(&w, seed);
+        const node *x = made(&w, 0, VARS);
+        uniformity *u = uniformity_new(&w.memory, VARS + 2, 1);
+        const fact f = facts_uniform(u, x);
+        int64_t first[10][5];
+        bool same = true;
+        do {
+            int64_t *of = &first[w.now[3]][w.now[2]];
+            const int64_t v = at_point(&w, x);
+            if (w.now[0] == 0 && w.now[1] == 0) {
+                *of = v;
+            }
+            same &= *of == v;
+        } while (next(&w));
+        cr_assert(f != FACT_YES || same, "%s", expr_text(&w.memory, x));
+        cr_assert(f != FACT_NO || !same, "%s", expr_text(&w.memory, x));
+        arena_free(&w.memory);
+    }
+}
+
+Test(facts, an_affine_form_is_the_expression) {
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        world w;
+        begin(&w, seed);
+        const node *x = made(&w, 0, VARS);
+        affine a;
+        if (affine_of(x, &a)) {
+            do {
+                int64_t sum = a.constant;
+                for (int i = 0; i < a.n; i++) {
+                    sum += a.term[i].factor * at_point(&w, a.term[i].x);
+                }
+                cr_assert_eq(sum, at_point(&w, x), "%s", expr_text(&w.memory, x));
+            } while (next(&w));
+        }
+        arena_free(&w.memory);
+    }
+}
+
+Test(facts, a_step_is_what_each_iteration_adds) {
+    int known = 0;
+    for (uint64_t seed = 1; seed <= 3000; seed++) {
+        world w;
+        begin(&w, seed);
+        const node *x = made(&w, 0, VARS);
+        int64_t step;
+        if (affine_step(x, &w.v[2], &step)) {
+            known++;
+            do {
+                const int64_t before = at_point(&w, x);
+                w.now[2]++;
+                cr_assert_eq(at_point(&w, x), before + step, "%s", expr_text(&w.memory, x));
+                w.now[2]--;
+            } while (next(&w));
+        }
+        arena_free(&w.memory);
+    }
+    cr_assert_gt(known, 1000);
+}
+
+/* ---- large ranges -------------------------------------------------------------------------------------- */
+
+Test(facts, block_axes_enter_by_range_and_residue) {
+    world w;
+    begin(&w, 1);
+    w.v[3].hi = 1 << 20; /* pid */
+    arena *a = &w.memory;
+    node *pid = expr_var(a, here, &w.v[3]), *tx = expr_var(a, here, &w.v[0]);
+    node *x = expr_add(a, expr_mul(a, pid, 64), expr_mul(a, tx, 8));
+    cr_assert_eq(facts_aligned(x, 8), FACT_YES);
+    cr_assert_eq(facts_aligned(x, 16), FACT_NO);
+    cr_assert_eq(facts_aligned(expr_add(a, expr_mul(a, pid, 4), expr_mul(a, pid, 4)), 8), FACT_YES);
+    cr_assert_eq(facts_aligned(expr_mul(a, pid, 4), 8), FACT_NO);
+    cr_assert_eq(facts_inside(x, 0, 64 * (1 << 20) + 56), FACT_YES);
+    cr_assert_eq(facts_inside(x, 0, 64 * (1 << 20) + 55), FACT_UNKNOWN);
+    cr_assert_eq(facts_inside(x, -9, -1), FACT_NO);
+    arena_free(a);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static node *element(world *w, buffer *b, node *index) {
+    return expr_load(&w->memory, here, expr_ref(&w->memory, here, b, 1, &index, 1));
+}
+
+Test(facts, loads_are_uniform_until_somebody_writes) {
+    world w;
+    begin(&w, 1);
+    buffer b = {.name = "flag", .space = TG_SHARED, .type = TG_I32, .rank = 1, .dim = {64}, .arg = -1};
+    uniformity *u = uniformity_new(&w.memory, VARS, 1);
+    const node *same = element(&w, &b, number(&w, 3));
+    const node *own = element(&w, &b, expr_var(&w.memory, here, &w.v[0]));
+    cr_assert_eq(facts_uniform(u, same), FACT_YES);
+    cr_assert_eq(facts_uniform(u, own), FACT_UNKNOWN);
+    uniformity_write(u, &b);
+    cr_assert_eq(facts_uniform(u, same), FACT_UNKNOWN);
+    uniformity_barrier(u);
+    cr_assert_eq(facts_uniform(u, same), FACT_YES);
+    b.space = TG_LOCAL;
+    cr_assert_eq(facts_uniform(u, same), FACT_UNKNOWN);
+    arena_free(&w.memory);
+}
+
+Test(facts, a_name_of_what_memory_held_does_not_stand_for_what_it_holds) {
+    world w;
+    begin(&w, 1);
+    buffer b = {.name = "b", .space = TG_SHARED, .type = TG_I32, .rank = 1, .dim = {64}, .arg = -1};
+    node *x = expr_cast(&w.memory, here, TYPE_INDEX, element(&w, &b, number(&w, 3)));
+    var v = {.kind = VAR_LET, .name = "held", .type = TYPE_INDEX, .lo = x->lo, .hi = x->hi, .value = x};
+    affine named, now;
+    cr_assert(affine_of(expr_var(&w.memory, here, &v), &named));
+    cr_assert(affine_of(x, &now));
+    cr_assert(affine_subtract(&named, &now));
+    cr_assert_neq(named.n, 0);
+    arena_free(&w.memory);
+}
+
+/* ---- disjoint ------------------------------------------------------------------------------------------ */
+
+static fact apart(world *w, buffer *b, node *x, node *y, int lanes) {
+    var *const thread_var[3] = {&w->v[0], &w->v[1], NULL};
+    return facts_disjoint(&w->memory, thread_var, expr_ref(&w->memory, here, b, 1, &x, lanes),
+                          expr_ref(&w->memory, here, b, 1, &y, 1));
+}
+
+Test(facts, threads_that_keep_to_their_own_elements_are_disjoint) {
+    world w;
+    begin(&w, 1);
+    arena *a = &w.memory;
+    buffer b = {.name = "b", .space = TG_SHARED, .type = TG_I32, .rank = 1, .dim = {4096}, .arg = -1};
+    node *tx = expr_var(a, here, &w.v[0]), *ty = expr_var(a, here, &w.v[1]), *k = expr_var(a, here, &w.v[2]);
+    node *pid = expr_var(a, here, &w.v[3]);
+    node *me = expr_add(a, tx, expr_mul(a, ty, 8));
+    cr_assert_eq(apart(&w, &b, me, me, 1), FACT_YES);
+    cr_assert_eq(apart(&w, &b, tx, tx, 1), FACT_UNKNOWN); /* ty is not in it */
+    cr_assert_eq(apart(&w, &b, me, expr_add(a, me, number(&w, 1)), 1), FACT_UNKNOWN);
+    cr_assert_eq(apart(&w, &b, me, expr_add(a, me, number(&w, 32)), 1), FACT_YES);
+    cr_assert_eq(apart(&w, &b, me, me, 2), FACT_UNKNOWN);
+    cr_assert_eq(apart(&w, &b, expr_mul(a, me, 2), expr_mul(a, me, 2), 2), FACT_YES);
+    cr_assert_eq(apart(&w, &b, expr_add(a, me, expr_mul(a, k, 32)), expr_add(a, me, expr_mul(a, k, 64)), 1),
+                 FACT_YES);
+    cr_assert_eq(apart(&w, &b, expr_add(a, me, k), me, 1), FACT_UNKNOWN);
+    cr_assert_eq(apart(&w, &b, expr_add(a, me, expr_mul(a, pid, 5)), expr_add(a, me, expr_mul(a, pid, 5)), 1),
+                 FACT_YES);
+    cr_assert_eq(apart(&w, &b, expr_add(a, me, expr_mul(a, pid, 5)), me, 1), FACT_UNKNOWN);
+    arena_free(a);
+}
