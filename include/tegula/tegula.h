@@ -346,8 +346,8 @@ TG_API const char *tg_error(void);
 
 typedef enum { TG_LOG_INFO, TG_LOG_WARNING } tg_log_level;
 typedef void tg_log_function(tg_log_level level, const char *text, void *user);
-/* Where the library's messages go; NULL (the default): to the file that TEGULA_LOG names, else nowhere.  `fn` may be
- * called by any thread, several at once.  The library itself never prints. */
+/* Where the library's messages go; NULL (the default): to the file that TEGULA_LOG names, else nowhere.
+ * `fn` may be called by any thread, several at once.  The library itself never prints. */
 TG_API void tg_set_log(tg_log_function *fn, void *user);
 
 /* One argument of a launch. */
