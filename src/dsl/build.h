@@ -21,6 +21,7 @@ typedef struct build_scope {
     struct build_scope *outer;
     tg_scope_kind kind;
     tg_loc at;
+    bool is_mistake;   /* was reported: what depends on it is silent */
     tile_stmt *stmt;   /* NULL: grid, threads */
     tile_block *block; /* the kernel's, before */
     tile_stmt *scope;

@@ -298,12 +298,18 @@ static const tile_stmt *atomic_in(const tile_block *block, const buffer *root) {
     return NULL;
 }
 
-/* A statement that may change what s reads from root while threads read it; NULL. */
-static const tile_stmt *disturber(const tg_kernel *k, const tile_stmt *s, const buffer *root) {
+/* Why threads may read different values from root in statement s; NULL when they cannot. */
+static const char *disturbed(tg_kernel *k, const tile_stmt *s, const buffer *root) {
     const tile_stmt *found = write_before(k, s, root);
     found = found ? found : write_after(k, s, root);
-    return found || root->space != TG_GLOBAL ? found
-                                             : atomic_in(&k->body, root); /* other blocks add whenever */
+    if (found) {
+        return arena_print(&k->memory, "'%s' is written at %s with no sync_threads between", root->name,
+                           build_place(k, found->at));
+    }
+    found = root->space == TG_GLOBAL ? atomic_in(&k->body, root) : NULL;
+    return found ? arena_print(&k->memory, "'%s' changes at any time by the atomics of other blocks, at %s",
+                               root->name, build_place(k, found->at))
+                 : NULL;
 }
 
 /* ---- collectives -----------------------------------------------------------------------------------------
@@ -312,6 +318,7 @@ static const tile_stmt *disturber(const tg_kernel *k, const tile_stmt *s, const 
 typedef struct {
     tg_kernel *k;
     bool *uniform;           /* by id of the variable */
+    const char **cause;      /* by id: why a let is not */
     const tile_stmt *reader; /* the statement that evaluates */
     const char *why;         /* the first reason why something is not uniform */
 } checker;
@@ -327,23 +334,24 @@ static bool load_agrees(checker *c, const node *x) {
     if (root->space != TG_GLOBAL && root->space != TG_SHARED) {
         return differs(c, arena_print(&k->memory, "'%s' is each thread's own", root->name));
     }
-    const tile_stmt *write = disturber(k, c->reader, root);
-    if (write) {
-        return differs(c, arena_print(&k->memory, "'%s' is written at %s with no sync_threads between",
-                                      root->name, build_place(k, write->at)));
+    const char *why = disturbed(k, c->reader, root);
+    return why ? differs(c, why) : true;
+}
+
+static bool var_agrees(checker *c, const var *v) {
+    if (c->uniform[v->id]) {
+        return true;
     }
-    return true;
+    if (c->cause[v->id]) {
+        return differs(c, c->cause[v->id]);
+    }
+    const char *what = v->kind == VAR_THREAD ? "is a thread index" : "differs between threads";
+    return differs(c, arena_print(&c->k->memory, "'%s' %s", v->name, what));
 }
 
 static bool agrees(node *x, void *user) {
     checker *c = user;
-    if (x->kind == E_VAR && !c->uniform[x->var->id]) {
-        return differs(c, arena_print(&c->k->memory,
-                                      x->var->kind == VAR_THREAD ? "'%s' is a thread index"
-                                                                 : "'%s' differs between threads",
-                                      x->var->name));
-    }
-    return x->kind != E_LOAD || load_agrees(c, x);
+    return x->kind == E_VAR ? var_agrees(c, x->var) : x->kind != E_LOAD || load_agrees(c, x);
 }
 
 /* Do all threads of a block compute the same x in statement s? */
@@ -461,7 +469,9 @@ static void check_block(checker *c, const tile_block *block, divergence *outer) 
             report(c, s, outer);
         }
         if (s->kind == TILE_LET) {
+            c->why = NULL;
             c->uniform[s->var->id] = is_uniform(c, s, s->value);
+            c->cause[s->var->id] = c->why;
         } else if (s->kind == TILE_ALLREDUCE) { /* the same bits in the group; is that the whole block? */
             c->uniform[s->var->id] = s->axis->hi + 1 == tile_threads(c->k);
         } else if (s->kind == TILE_FILL && !touches_local(s)) {
@@ -475,7 +485,9 @@ static void check_block(checker *c, const tile_block *block, divergence *outer) 
 }
 
 static void check_collectives(tg_kernel *k) {
-    checker c = {.k = k, .uniform = ARENA_ARRAY(&k->memory, bool, k->nvars + 1)};
+    checker c = {.k = k,
+                 .uniform = ARENA_ARRAY(&k->memory, bool, k->nvars + 1),
+                 .cause = ARENA_ARRAY(&k->memory, const char *, k->nvars + 1)};
     for (int i = 0; i < k->nvars; i++) {
         const var *v = k->vars[i];
         c.uniform[i] = v->kind == VAR_GRID || v->kind == VAR_SCALAR || v->kind == VAR_EXTENT ||

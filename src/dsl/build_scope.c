@@ -79,8 +79,12 @@ static bool known_at_launch(node *x, void *user) {
            (x->kind != E_VAR || x->var->kind == VAR_EXTENT || x->var->kind == VAR_SCALAR);
 }
 
+/* Inside a grid that is a mistake, threads are no further one. */
 static bool launch_allowed(tg_kernel *k, tg_loc at, tg_scope_kind kind, bool already, tg_loc before, int n) {
     const char *word = tile_scope_word(kind);
+    if (k->open && k->open->is_mistake) {
+        return false;
+    }
     if (already) {
         diag_error(&k->errors, at, "a second %s: the first is at %s", word, build_place(k, before));
     } else if (n < 1 || n > TG_MAX_AXES) {
@@ -92,6 +96,7 @@ static bool launch_allowed(tg_kernel *k, tg_loc at, tg_scope_kind kind, bool alr
 }
 
 static void open_grid(tg_kernel *k, tg_loc at, const tg_axes *axes, tg_expr *handle) {
+    bool good = false;
     if (k->open) {
         diag_error(&k->errors, at, "grid stands inside the %s at %s", tile_scope_word(k->open->kind),
                    build_place(k, k->open->at));
@@ -99,8 +104,9 @@ static void open_grid(tg_kernel *k, tg_loc at, const tg_axes *axes, tg_expr *han
         k->has_grid = true;
         k->grid_at = at;
         k->ngrid = axes->n;
+        good = true;
     }
-    push(k, at, TG_GRID);
+    push(k, at, TG_GRID)->is_mistake = !good;
     for (int i = 0; i < axes->n && i < TG_MAX_RANK; i++) {
         const char *what = axis_name(k, TG_GRID, axes, i);
         node *x = take_extent(k, at, what, axes->extent[i].node, 1);
@@ -129,6 +135,7 @@ static void open_threads(tg_kernel *k, tg_loc at, const tg_axes *axes, tg_expr *
     }
     push(k, at, TG_THREADS);
     int64_t total = 1;
+    const char *product = "";
     for (int i = 0; i < axes->n && i < TG_MAX_RANK; i++) {
         const char *what = axis_name(k, TG_THREADS, axes, i);
         node *x = take_extent(k, at, what, axes->extent[i].node, 1);
@@ -138,6 +145,7 @@ static void open_threads(tg_kernel *k, tg_loc at, const tg_axes *axes, tg_expr *
         }
         int64_t n = x ? x->ival : 1;
         total = n > INT32_MAX / total ? INT32_MAX : total * n;
+        product = arena_print(&k->memory, "%s%s%lld", product, i ? " * " : "", (long long)n);
         var *v = axes->name[i] ? axis_var(k, at, VAR_THREAD, axes->name[i], i, x) : NULL;
         handle[i].node = v ? expr_var(&k->memory, at, v) : build_poison(k);
         if (i < TG_MAX_AXES) {
@@ -147,8 +155,7 @@ static void open_threads(tg_kernel *k, tg_loc at, const tg_axes *axes, tg_expr *
         }
     }
     if (total > MAX_THREADS) {
-        diag_error(&k->errors, at, "threads: %lld threads in a block; at most %d are possible",
-                   (long long)total, MAX_THREADS);
+        diag_error(&k->errors, at, "%s threads in a block; at most %d are possible", product, MAX_THREADS);
     }
 }
 

@@ -62,8 +62,10 @@ static bool element_inside(tg_kernel *k, const node *ref) {
         if (build_poisoned(x) || (x->hi >= 0 && (b->dim[i] < 0 || x->lo < b->dim[i]))) {
             continue;
         }
-        diag_error(&k->errors, ref->at, "index %d of '%s' is '%s' but the extent is %lld; it was made at %s",
-                   i, b->name, expr_text(&k->memory, x), (long long)b->dim[i], build_place(k, b->at));
+        diag_error(&k->errors, ref->at,
+                   "index %d of '%s' is '%s', in %lld .. %lld, but the extent is %lld; it was made at %s", i,
+                   b->name, expr_text(&k->memory, x), (long long)x->lo, (long long)x->hi,
+                   (long long)b->dim[i], build_place(k, b->at));
         return false;
     }
     return true;

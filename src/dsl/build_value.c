@@ -89,7 +89,8 @@ node *build_settle(tg_kernel *k, tg_loc at, node *x) {
     }
     node *settled = literal_as(k, at, TG_F32, x);
     if (!settled) {
-        say_unfit(k, at, "a value", TG_F32, x);
+        diag_error(&k->errors, at, "%s does not fit f32, which a literal without a place becomes",
+                   expr_text(&k->memory, x));
         return build_poison(k);
     }
     return settled;
