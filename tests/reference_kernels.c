@@ -1,4 +1,4 @@
-/* reference_kernels.c -- kernels for test_tile_reference.c: each says a few words, or makes one mistake.
+/* reference_kernels.c -- kernels for the tests of the tile reference: each says a few words, or makes one mistake.
  *
  * Expected values are computed in the test by plain loops. */
 #include <tegula/kernel.h>
