@@ -20,15 +20,18 @@
 /* ---- findings --------------------------------------------------------------------------------------------
  */
 
-void sim_report(sim *s, finding_kind kind, tg_loc at, tg_loc other, int thread, int other_thread,
-                const char *format, ...) {
+finding *sim_find(sim *s, finding_kind kind, tg_loc at, tg_loc other, int thread, int other_thread) {
     finding *f = findings_add(&s->result->findings, kind, at, other);
     if (f == NULL || f->count > 1) {
-        return;
+        return NULL;
     }
     memcpy(f->block, s->block.index, sizeof f->block);
     f->thread = thread;
     f->other_thread = other_thread;
+    return f;
+}
+
+void sim_describe(finding *f, const char *format, ...) {
     va_list args;
     va_start(args, format);
     vsnprintf(f->text, sizeof f->text, format, args);
@@ -157,6 +160,8 @@ static int take_scalars(sim *s, int nargs, const witness_arg *args, text *error)
     return n == nargs ? TG_OK : complain(error, "the kernel takes %d arguments, but %d are given", n, nargs);
 }
 
+#define MOST_ELEMENTS ((int64_t)1 << 56) /* so that bytes, and sums of two, fit 64 bits */
+
 /* Extents, and the distances in elements from index to index; `pitch` lies between rows. */
 static bool shape(const sim *s, sim_buffer *to) {
     const buffer *b = to->decl;
@@ -171,9 +176,12 @@ static bool shape(const sim *s, sim_buffer *to) {
             return false;
         }
         empty = empty || to->dim[i] <= 0;
+        if (to->dim[i] > MOST_ELEMENTS / step || (pitch > 0 && to->dim[i] > MOST_ELEMENTS / pitch)) {
+            return false;
+        }
         to->stride[i] = step;
         last += (to->dim[i] - 1) * step;
-        step = i == b->rank - 1 && pitch > 0 ? pitch : step * to->dim[i];
+        step = i == b->rank - 1 && pitch > 0 ? pitch : empty ? 1 : step * to->dim[i];
     }
     to->bytes = empty ? 0 : (last + 1) * to->element;
     return true;
@@ -238,13 +246,15 @@ static int take_buffers(sim *s, text *error) {
         to->decl = b;
         to->root = &s->buffers[buffer_root(b)->id];
         if (!shape(s, to)) {
-            return complain(error, "the extents of '%s' cannot be computed from the arguments", b->name);
+            return complain(
+                error, "the extents of '%s' are too large or cannot be computed from the arguments", b->name);
         }
     }
     return TG_OK;
 }
 
-/* Byte offsets in the arena of shared memory; one after another where no pass has given any. */
+/* Byte offsets in the arena of shared memory; one after another where no pass has given any.  What nothing
+ * touches has no place (offset -1). */
 static int64_t place_shared(sim *s) {
     int64_t top = 0, end = s->t->shared_bytes;
     for (int i = 0; i < s->t->nbuffers; i++) {
@@ -252,7 +262,11 @@ static int64_t place_shared(sim *s) {
         if (b->decl == NULL || b->decl->space != TG_SHARED || b->root != b) {
             continue;
         }
-        b->offset = s->t->shared_bytes > 0 ? b->decl->offset : top;
+        const bool has_places = s->t->shared_bytes > 0;
+        if (has_places && b->decl->offset < 0) {
+            continue;
+        }
+        b->offset = has_places ? b->decl->offset : top;
         top = (b->offset + b->bytes + 127) / 128 * 128;
         end = top > end ? top : end;
     }
@@ -509,30 +523,38 @@ static void add_threads(text *out, const warp *w, uint64_t lanes) {
     }
 }
 
-static void report_missing(sim *s, tg_loc barrier, const warp *w, uint64_t missing, tg_loc where,
+typedef struct meeting {
+    tg_loc barrier;
+    int thread; /* one that has arrived */
+} meeting;
+
+static void report_missing(sim *s, const meeting *m, const warp *w, uint64_t missing, tg_loc where,
                            const char *instead) {
-    text who = {0};
-    add_threads(&who, w, missing);
-    sim_report(s, FINDING_BARRIER, barrier, where, -1, w->first + sim_first_lane(missing),
-               "threads %s of %d do not arrive%s", who.s != NULL ? who.s : "", s->threads, instead);
-    text_free(&who);
+    finding *f =
+        sim_find(s, FINDING_BARRIER, m->barrier, where, m->thread, w->first + sim_first_lane(missing));
+    if (f != NULL) {
+        text who = {0};
+        add_threads(&who, w, missing);
+        sim_describe(f, "threads %s of %d do not arrive: %s", who.s != NULL ? who.s : "", s->threads,
+                     instead);
+        text_free(&who);
+    }
 }
 
 /* All warps have stopped.  Every thread of the block must stand at the barrier where the first one does. */
 static void compare(sim *s, const warp *first) {
     const sim_block *b = &s->block;
-    const tg_loc barrier = s->code.instr[first->pc - 1].at;
+    const meeting m = {s->code.instr[first->pc - 1].at, first->first + sim_first_lane(first->mask)};
     for (int i = 0; i < b->nwarps; i++) {
         const warp *w = &b->warps[i];
-        const tg_loc here = s->code.instr[w->pc - 1].at;
         const uint64_t missing = w->all & ~w->mask;
         if (w->state == WARP_EXITED) {
-            report_missing(s, barrier, w, w->all, (tg_loc){0}, ": they have ended");
+            report_missing(s, &m, w, w->all, (tg_loc){0}, "they have ended");
         } else if (w->pc != first->pc) {
-            report_missing(s, barrier, w, w->mask, here, ": they wait at another barrier");
+            report_missing(s, &m, w, w->mask, s->code.instr[w->pc - 1].at, "they wait at another barrier");
         } else if (missing != 0) {
-            report_missing(s, barrier, w, missing, sim_divergence(w, sim_first_lane(missing)),
-                           ": they went another way");
+            report_missing(s, &m, w, missing, sim_divergence(w, sim_first_lane(missing)),
+                           "they went another way");
         }
     }
 }

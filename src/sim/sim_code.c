@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_CONSTANTS = 1 << 30, MEMO_LIMIT = 256 };
+enum {
+    IN_CONSTANTS = 1 << 30,
+    MEMO_LIMIT = 256,
+    SMALL_ENOUGH = 32 /* nodes that are cheaper to compute than to jump over */
+};
 
 typedef struct memo {
     const node *x;
@@ -28,6 +32,7 @@ typedef struct compiler {
     memo memo[MEMO_LIMIT];
     int nmemo;
     const thread_stmt *stmt;
+    code_instr spare; /* while memory lacks */
 } compiler;
 
 static code_reg value_of(compiler *c, const node *x);
@@ -59,11 +64,10 @@ static void refuse(compiler *c, const char *what) {
 }
 
 static code_instr *emit(compiler *c, code_op op, tg_loc at) {
-    static code_instr spare;
     sim_code *code = c->code;
     code_instr *wider = grown(c, code->instr, code->n, &c->capacity, sizeof *wider);
     if (wider == NULL) {
-        return &spare;
+        return &c->spare;
     }
     code->instr = wider;
     code_instr *i = &code->instr[code->n++];
@@ -296,20 +300,39 @@ static code_reg value_under_mask(compiler *c, const node *x) {
 }
 
 /* Can x be computed in lanes that do not need it: no memory, no faults? */
-static bool is_total(const node *x) {
+static bool is_total(const node *x);
+
+static bool all_total(const node *x) {
     for (int i = 0; i < x->n; i++) {
         if (!is_total(x->arg[i])) {
             return false;
         }
     }
-    if (x->kind == E_CONST || x->kind == E_VAR || x->kind == E_BITCAST || x->kind == E_CHOOSE) {
+    return true;
+}
+
+static bool is_total(const node *x) {
+    switch (x->kind) {
+    case E_CONST:
+    case E_VAR:
         return true;
+    case E_BITCAST:
+    case E_CHOOSE:
+        return all_total(x);
+    case E_CAST:
+        return type_is_float(x->type) && all_total(x);
+    case E_OP:
+        return (type_is_float(x->type) || (x->op >= TG_EQ && x->op <= TG_BIT_NOT) || x->op == TG_MIN_OF ||
+                x->op == TG_MAX_OF) &&
+               all_total(x);
+    case E_POISON:
+    case E_LOAD:
+    case E_BUFFER:
+    case E_REF:
+    case E_REGION:
+        break;
     }
-    if (x->kind == E_CAST) {
-        return type_is_float(x->type);
-    }
-    const bool logic = x->op >= TG_EQ && x->op <= TG_BIT_NOT;
-    return x->kind == E_OP && (logic || x->op == TG_MIN_OF || x->op == TG_MAX_OF || type_is_float(x->type));
+    return false;
 }
 
 static code_reg choose(compiler *c, const node *x) {
@@ -326,7 +349,7 @@ static code_reg choose(compiler *c, const node *x) {
 
 static code_reg both_or_either(compiler *c, const node *x) {
     const code_reg a = value_of(c, x->arg[0]);
-    if (is_total(x->arg[1])) {
+    if (expr_size(x->arg[1]) <= SMALL_ENOUGH && is_total(x->arg[1])) {
         return binary(c, x->op, a, value_of(c, x->arg[1]), x->at);
     }
     int last = mask_if(c, a, x->at);
@@ -349,7 +372,8 @@ static int place_of(compiler *c, tg_loc at) {
         }
     }
     tg_loc *wider = grown(c, code->places, code->nplaces, &c->place_capacity, sizeof *wider);
-    if (wider == NULL) {
+    if (wider == NULL || code->nplaces > UINT16_MAX) {
+        refuse(c, "accesses on more than 65536 lines");
         return 0;
     }
     code->places = wider;

@@ -103,6 +103,10 @@ static const char *word_of(race_access kind) {
 
 static void report_outside(sim *s, const warp *w, const access *a, int lane) {
     const code_site *site = a->site;
+    finding *f = sim_find(s, FINDING_BOUNDS, site->at, (tg_loc){0}, w->first + lane, -1);
+    if (f == NULL) {
+        return;
+    }
     text where = {0}, indices = {0};
     int64_t x[TG_MAX_RANK] = {0};
     for (int i = 0; i < site->buffer->rank; i++) {
@@ -114,8 +118,7 @@ static void report_outside(sim *s, const warp *w, const access *a, int lane) {
     add_list(&indices, x, site->buffer->rank);
     text_print(&indices, "%s outside ", site->lanes > 1 ? " and on" : "");
     add_list(&indices, site->buffer->dim, site->buffer->rank);
-    sim_report(s, FINDING_BOUNDS, site->at, (tg_loc){0}, w->first + lane, -1, "%s of '%s': index %s",
-               word_of(a->kind), or_nothing(&where), or_nothing(&indices));
+    sim_describe(f, "%s of '%s': index %s", word_of(a->kind), or_nothing(&where), or_nothing(&indices));
     text_free(&where);
     text_free(&indices);
 }
@@ -203,12 +206,15 @@ static bool is_misaligned(const access *a, int lane) {
 }
 
 static void report_misaligned(sim *s, const warp *w, const access *a, int lane) {
-    text where = {0};
-    add_element(&where, a->buffer, address_of(a, lane));
-    sim_report(s, FINDING_MISALIGNED, a->site->at, (tg_loc){0}, w->first + lane, -1,
-               "%s of %d bytes at '%s', %lld bytes from a start aligned to %lld", word_of(a->kind), a->bytes,
-               or_nothing(&where), (long long)address_of(a, lane), (long long)a->buffer->root->decl->align);
-    text_free(&where);
+    finding *f = sim_find(s, FINDING_MISALIGNED, a->site->at, (tg_loc){0}, w->first + lane, -1);
+    if (f != NULL) {
+        text where = {0};
+        add_element(&where, a->buffer, address_of(a, lane));
+        sim_describe(f, "%s of %d bytes at '%s', %lld bytes from a start aligned to %lld", word_of(a->kind),
+                     a->bytes, or_nothing(&where), (long long)(a->buffer->offset + address_of(a, lane)),
+                     (long long)(a->buffer->decl->space == TG_GLOBAL ? a->buffer->root->decl->align : 16));
+        text_free(&where);
+    }
 }
 
 static void check_alignment(sim *s, const warp *w, const access *a) {
@@ -241,11 +247,13 @@ static void tell_observer(const sim *s, const access *a) {
 }
 
 static void report_unwritten(sim *s, const warp *w, const access *a, int lane) {
-    text where = {0};
-    add_element(&where, a->buffer, address_of(a, lane));
-    sim_report(s, FINDING_UNINITIALISED, a->site->at, a->buffer->decl->at, w->first + lane, -1,
-               "%s of '%s', which nothing has written", word_of(a->kind), or_nothing(&where));
-    text_free(&where);
+    finding *f = sim_find(s, FINDING_UNINITIALISED, a->site->at, a->buffer->decl->at, w->first + lane, -1);
+    if (f != NULL) {
+        text where = {0};
+        add_element(&where, a->buffer, address_of(a, lane));
+        sim_describe(f, "%s of '%s', which nothing has written", word_of(a->kind), or_nothing(&where));
+        text_free(&where);
+    }
 }
 
 /* Shadows are kept for whole shared memory and for each tensor. */
@@ -289,17 +297,19 @@ static void report_race(sim *s, const warp *w, const access *a, int lane, const 
     const tg_loc here = a->site->at, there = s->code.places[other->party.place];
     const bool is_upper = here.line <= there.line;
     const int me = w->first + lane, they = other->party.thread;
+    finding *f = sim_find(s, same_value ? FINDING_NOTE : FINDING_RACE, is_upper ? here : there,
+                          is_upper ? there : here, is_upper ? me : they, is_upper ? they : me);
+    if (f == NULL) {
+        return;
+    }
     text what = {0};
-    text_add(&what, "'");
     add_element(&what, a->buffer, address_of(a, lane));
     text_add(&what, "': ");
     add_party(s, &what, other->access, they, other->across_blocks ? (int64_t)other->block : -1);
     text_add(&what, ", ");
     add_party(s, &what, a->kind, me, other->across_blocks ? (int64_t)s->block.number : -1);
-    sim_report(s, same_value ? FINDING_NOTE : FINDING_RACE, is_upper ? here : there, is_upper ? there : here,
-               is_upper ? me : they, is_upper ? they : me, "%s%s%s", or_nothing(&what),
-               same_value ? ", the same value" : "",
-               other->across_blocks ? "; nothing orders blocks" : ", no barrier between");
+    sim_describe(f, "'%s%s%s", or_nothing(&what), same_value ? ", the same value" : "",
+                 other->across_blocks ? "; nothing orders blocks" : ", no barrier between");
     text_free(&what);
 }
 

@@ -84,14 +84,15 @@ void sim_memory_store(sim *s, warp *w, const code_instr *i);
 void sim_memory_atomic(sim *s, warp *w, const code_instr *i);
 void sim_memory_declare(sim *s, warp *w, const code_instr *i);
 
-/* A finding of the block that runs; thread -1: none.  The text is only made for what is kept and new. */
-void sim_report(sim *s, finding_kind kind, tg_loc at, tg_loc other, int thread, int other_thread,
-                const char *format, ...)
+/* Counts a finding of the block that runs; thread -1: none.  The entry when it is new and kept, to be given
+ * its text; NULL when it was known, so that a fault found a million times is written down once. */
+finding *sim_find(sim *s, finding_kind kind, tg_loc at, tg_loc other, int thread, int other_thread);
+void sim_describe(finding *f, const char *format, ...)
 #if defined __GNUC__
-    __attribute__((format(printf, 7, 8)))
+    __attribute__((format(printf, 2, 3)))
 #endif
     ;
-/* Where the lanes that `mask` lacks went another way. */
+/* Where a lane that does not take part went another way. */
 tg_loc sim_divergence(const warp *w, int lane);
 
 /* One operation on one lane by dsl/value.h, its fault reported. */

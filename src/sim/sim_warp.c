@@ -19,19 +19,20 @@ static value compute(const code_instr *i, value a, value b, value_fault *fault) 
 
 static void report_fault(sim *s, const warp *w, const code_instr *i, int lane, value_fault fault, value a,
                          value b) {
+    finding *f = sim_find(s, FINDING_ARITHMETIC, i->at, (tg_loc){0}, w->first + lane, -1);
+    if (f == NULL) {
+        return;
+    }
     const char *what = value_fault_text(fault);
     const long long x = (long long)value_as_int(a), y = (long long)value_as_int(b);
     if (type_is_float(a.type)) {
-        sim_report(s, FINDING_ARITHMETIC, i->at, (tg_loc){0}, w->first + lane, -1, "%s: %.9g to %s", what,
-                   value_as_real(a), type_name(i->to));
+        sim_describe(f, "%s: %.9g to %s", what, value_as_real(a), type_name(i->to));
     } else if (i->op == CODE_CAST && a.type == TYPE_INDEX) {
-        sim_report(s, FINDING_ARITHMETIC, i->at, (tg_loc){0}, w->first + lane, -1,
-                   "index %lld does not fit %s", x, type_name(i->to));
+        sim_describe(f, "index %lld does not fit %s", x, type_name(i->to));
+    } else if (i->op == CODE_CAST || i->op == CODE_UNARY) {
+        sim_describe(f, "%s in %s: operand %lld", what, type_name(a.type), x);
     } else {
-        sim_report(s, FINDING_ARITHMETIC, i->at, (tg_loc){0}, w->first + lane, -1,
-                   i->op == CODE_UNARY || i->op == CODE_CAST ? "%s in %s: operand %lld"
-                                                             : "%s in %s: operands %lld and %lld",
-                   what, type_name(a.type), x, y);
+        sim_describe(f, "%s in %s: operands %lld and %lld", what, type_name(a.type), x, y);
     }
 }
 
@@ -159,6 +160,17 @@ tg_loc sim_divergence(const warp *w, int lane) {
 /* ---- between lanes ---------------------------------------------------------------------------------------
  */
 
+static void report_absent(sim *s, const warp *w, const code_instr *i, int lane, int partner) {
+    const bool exists = partner < s->wave && (w->all >> partner & 1);
+    const tg_loc where = exists ? sim_divergence(w, partner) : (tg_loc){0};
+    finding *f =
+        sim_find(s, FINDING_BARRIER, i->at, where, w->first + lane, exists ? w->first + partner : -1);
+    if (f != NULL) {
+        sim_describe(f, "thread %d exchanges a value with thread %d, which does not %s", w->first + lane,
+                     w->first + partner, exists ? "take part" : "exist");
+    }
+}
+
 /* out[l] = from[l ^ distance].  A partner that takes no part is a fault; the lane then keeps its own value.
  */
 static void exchange(sim *s, const warp *w, const code_instr *i, const unsigned char *from, int distance,
@@ -167,15 +179,22 @@ static void exchange(sim *s, const warp *w, const code_instr *i, const unsigned 
     FOR_LANES(lane, w->mask) {
         int partner = (int)lane ^ distance;
         if (partner >= s->wave || !(w->mask >> partner & 1)) {
-            const bool exists = partner < s->wave && (w->all >> partner & 1);
-            sim_report(s, FINDING_BARRIER, i->at, sim_divergence(w, partner < s->wave ? partner : 0),
-                       w->first + (int)lane, exists ? w->first + partner : -1,
-                       exists ? "thread %d exchanges a value with thread %d, which does not take part"
-                              : "thread %d exchanges a value with thread %d, which does not exist",
-                       w->first + (int)lane, w->first + partner);
+            report_absent(s, w, i, (int)lane, partner);
             partner = (int)lane;
         }
         memcpy(out + one * lane, from + one * (size_t)partner, one);
+    }
+}
+
+/* One step of a butterfly: result = combine(own, other). */
+static void combine(sim *s, const warp *w, const code_instr *i, unsigned char *result,
+                    const unsigned char *own, const unsigned char *other) {
+    if (i->kernel != NULL && !i->kernel(result, own, other, s->wave)) {
+        return;
+    }
+    FOR_LANES(lane, w->mask) {
+        const value a = lane_get(own, (int)lane, i->type), b = lane_get(other, (int)lane, i->type);
+        lane_set(result, (int)lane, sim_apply(s, w, i, (int)lane, a, b));
     }
 }
 
@@ -188,18 +207,7 @@ static void run_reduce(sim *s, const warp *w, const code_instr *i) {
     for (int distance = i->stmt->stride; distance < end; distance *= 2) {
         memcpy(own, result, bytes);
         exchange(s, w, i, own, distance, other);
-        if (i->kernel != NULL && !i->kernel(result, own, other, s->wave)) {
-            continue;
-        }
-        FOR_LANES(lane, w->mask) {
-            const value a = lane_get(own, (int)lane, i->type), b = lane_get(other, (int)lane, i->type);
-            value_fault fault = FAULT_NONE;
-            const value r = value_binary(i->what, a, b, &fault);
-            if (fault != FAULT_NONE) {
-                report_fault(s, w, i, (int)lane, fault, a, b);
-            }
-            lane_set(result, (int)lane, r);
-        }
+        combine(s, w, i, result, own, other);
     }
 }
 
@@ -297,8 +305,10 @@ static void run_check(sim *s, const warp *w, const code_instr *i) {
     const int number = i->stmt->check;
     const bool known = number >= 0 && number < s->t->nchecks && s->t->checks[number].message != NULL;
     FOR_LANES(lane, failed) {
-        sim_report(s, FINDING_CHECK, i->at, (tg_loc){0}, w->first + (int)lane, -1, "%s",
-                   known ? s->t->checks[number].message : "");
+        finding *f = sim_find(s, FINDING_CHECK, i->at, (tg_loc){0}, w->first + (int)lane, -1);
+        if (f != NULL) {
+            sim_describe(f, "%s", known ? s->t->checks[number].message : "");
+        }
     }
 }
 
@@ -324,8 +334,10 @@ static void look_up(sim *s) {
 }
 
 static void stop_here(sim *s, const warp *w, const code_instr *i) {
-    sim_report(s, FINDING_LIMIT, i->at, (tg_loc){0}, w->first, -1, "stopped after %lld warp instructions",
-               (long long)s->result->warp_instructions);
+    finding *f = sim_find(s, FINDING_LIMIT, i->at, (tg_loc){0}, w->first, -1);
+    if (f != NULL) {
+        sim_describe(f, "stopped after %lld warp instructions", (long long)s->result->warp_instructions);
+    }
 }
 
 /* Runs the instruction at w->pc and moves on. */
