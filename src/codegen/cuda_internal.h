@@ -1,8 +1,9 @@
 /* cuda_internal.h -- what the files of the CUDA printer share.
  *
- *     cuda_print.c    the kernel: comment, signature, declarations, statements, line map
+ *     cuda_print.c    the kernel: comment, signature, declarations
  *     cuda_stmt.c     one statement after the other
  *     cuda_expr.c     values and places
+ *     cuda_lines.c    lines, the map to the DSL, #line
  *     cuda_names.c    unique, legal identifiers
  *     cuda_prelude.c  the parts of templates/ that the kernel turned out to use
  *
@@ -16,6 +17,7 @@
 
 /* Files of templates/, in the order in which they are printed. */
 typedef enum prelude_part {
+    PRELUDE_PRINT,   /* printf outside NVRTC */
     PRELUDE_SPECIAL, /* INFINITY, NAN */
     PRELUDE_BITS,    /* bits_as<T>(x) */
     PRELUDE_ODD,     /* float_to_odd(x): so that a second rounding gives what one rounding would */
@@ -78,6 +80,7 @@ typedef struct printer {
     const cuda_print_options *options;
     cuda_text *out;
     int indent;
+    size_t line_start;     /* of the open line */
     tg_loc next;           /* what the compiler believes the next line to be, with lineinfo */
     cuda_name *visible;    /* innermost first */
     const char **var_name; /* by id; NULL until declared */
@@ -140,6 +143,7 @@ void cuda_line(printer *p, tg_loc at, const char *format, ...)
     ;
 /* The n characters at s as a whole line, without indentation and #line. */
 void cuda_text_line(cuda_text *out, tg_loc at, const char *s, size_t n);
+void cuda_text_append(cuda_text *out, const cuda_text *more);
 
 void cuda_block(printer *p, const thread_block *b);
 /* `f16 (*name)[128] = (f16 (*)[128])bytes`: buffer b as a pointer (rank 0: a reference) into other memory. */

@@ -21,6 +21,7 @@ typedef struct {
 
 /* `needs` of a part that needs none is the part itself. */
 static const part_row parts[PRELUDE_PARTS] = {
+    [PRELUDE_PRINT] = {tg_template_print_cuh, "", false, PRELUDE_PRINT, TAG_NONE},
     [PRELUDE_SPECIAL] = {tg_template_special_cuh, "", false, PRELUDE_SPECIAL, TAG_NONE},
     [PRELUDE_BITS] = {tg_template_bits_cuh, "", false, PRELUDE_BITS, TAG_NONE},
     [PRELUDE_ODD] = {tg_template_odd_cuh, "", true, PRELUDE_ODD, TAG_NONE},

@@ -8,106 +8,14 @@
  *     extern "C" __global__ void gemv(..) {         the signature, tensors with their shapes
  *         __shared__ f16 tile[128];                 memory of the block
  *         const int row = blockIdx.x;               the user's names for block and thread indices
- *         ..                                        the statements: cuda_stmt.c */
+ *         ..                                        the statements: cuda_stmt.c
+ *
+ * Lines are made in cuda_lines.c, values in cuda_expr.c. */
 #include "codegen/cuda_internal.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "dsl/diag.h"
-
 enum { COLUMNS = 100 };
-
-/* ---- lines ----------------------------------------------------------------------------------------------- */
-
-static void record_line(cuda_text *out, tg_loc at) {
-    const bool is_full = out->nlines == 0 || (out->nlines >= 64 && (out->nlines & (out->nlines - 1)) == 0);
-    if (is_full) {
-        const size_t capacity = out->nlines == 0 ? 64 : 2 * (size_t)out->nlines;
-        tg_loc *more = realloc(out->line, capacity * sizeof *more);
-        if (!more) {
-            out->text.failed = true;
-            return;
-        }
-        out->line = more;
-    }
-    out->line[out->nlines++] = at;
-}
-
-void cuda_text_line(cuda_text *out, tg_loc at, const char *s, size_t n) {
-    text_add_n(&out->text, s, n);
-    text_add(&out->text, "\n");
-    record_line(out, at);
-}
-
-/* Where the next line does not follow from the last by itself, says so to the compiler. */
-static void line_directive(printer *p, tg_loc at) {
-    if (!p->options->lineinfo || !at.file) {
-        return;
-    }
-    if (p->next.file && strcmp(p->next.file, at.file) == 0 && p->next.line == at.line) {
-        return;
-    }
-    text_print(&p->out->text, "#line %d ", at.line);
-    cuda_string(&p->out->text, at.file);
-    text_add(&p->out->text, "\n");
-    record_line(p->out, at);
-    p->next = at;
-}
-
-void cuda_line_open(printer *p, tg_loc at) {
-    line_directive(p, at);
-    text_print(&p->out->text, "%*s", 4 * p->indent, "");
-}
-
-void cuda_line_close(printer *p, tg_loc at) {
-    text_add(&p->out->text, "\n");
-    record_line(p->out, at);
-    p->next.line++;
-}
-
-void cuda_blank(printer *p) {
-    cuda_line_close(p, (tg_loc){NULL, 0});
-}
-
-void cuda_line(printer *p, tg_loc at, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    char *s = arena_vprint(p->t->memory, format, args);
-    va_end(args);
-    cuda_line_open(p, at);
-    text_add(&p->out->text, s);
-    cuda_line_close(p, at);
-}
-
-void cuda_string(text *out, const char *s) {
-    text_add(out, "\"");
-    for (; *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-        if (c == '\n') {
-            text_add(out, "\\n");
-        } else if (c == '\t') {
-            text_add(out, "\\t");
-        } else if (c == '"' || c == '\\') {
-            text_print(out, "\\%c", c);
-        } else if (c < 0x20 || c == 0x7f || c == '?') { /* two question marks could begin a trigraph */
-            text_print(out, c == '?' ? "?" : "\\%03o", c);
-        } else {
-            text_add_n(out, s, 1);
-        }
-    }
-    text_add(out, "\"");
-}
-
-/* A comment ends with its line: no line break, and no backslash that would join the next one. */
-void cuda_comment(text *out, const char *s) {
-    text_add(out, " // ");
-    for (; *s; s++) {
-        const unsigned char c = (unsigned char)*s;
-        text_add_n(out, c < 0x20 || c == '\\' ? " " : s, 1);
-    }
-}
 
 /* ---- what the kernel uses -------------------------------------------------------------------------------- */
 
@@ -475,14 +383,6 @@ static void print_body(printer *p) {
     cuda_line(p, (tg_loc){NULL, 0}, "}");
 }
 
-static void append(cuda_text *out, const cuda_text *more) {
-    text_add_n(&out->text, more->text.s ? more->text.s : "", more->text.length);
-    for (int i = 0; i < more->nlines; i++) {
-        record_line(out, more->line[i]);
-    }
-    out->text.failed |= more->text.failed;
-}
-
 void cuda_print(const thread_kernel *t, const cuda_print_options *options, cuda_text *out) {
     static const cuda_print_options none = {false, false};
     cuda_text body = {0};
@@ -501,12 +401,6 @@ void cuda_print(const thread_kernel *t, const cuda_print_options *options, cuda_
         cuda_prelude(&p, out);
     }
     out->body_line = out->nlines + 1;
-    append(out, &body);
+    cuda_text_append(out, &body);
     cuda_text_free(&body);
-}
-
-void cuda_text_free(cuda_text *c) {
-    text_free(&c->text);
-    free(c->line);
-    *c = (cuda_text){0};
 }

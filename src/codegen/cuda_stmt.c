@@ -331,6 +331,7 @@ static bool passes_as(int64_t from, int64_t to) {
 static void print(printer *p, const thread_stmt *s) {
     text *out = &p->out->text;
     const char *format = s->format;
+    cuda_use(p, PRELUDE_PRINT, TAG_NONE);
     cuda_line_open(p, s->at);
     text_add(out, "printf(");
     cuda_string(out, s->format);
@@ -397,6 +398,10 @@ static void body(printer *p, const thread_block *b, tg_loc at, bool braces) {
     cuda_scope_close(p, mark);
 }
 
+static void close_brace(printer *p) {
+    cuda_line(p, (tg_loc){NULL, 0}, "}");
+}
+
 static void loop(printer *p, const thread_stmt *s) {
     const var *v = s->result[0];
     text *out = &p->out->text;
@@ -415,7 +420,7 @@ static void loop(printer *p, const thread_stmt *s) {
     const bool braces = needs_braces(&s->body);
     body(p, &s->body, s->at, braces);
     if (braces) {
-        cuda_line(p, s->at, "}");
+        close_brace(p);
     }
     cuda_scope_close(p, mark);
 }
@@ -433,7 +438,7 @@ static void branch(printer *p, const thread_stmt *s, bool force_braces) {
     body(p, &s->body, s->at, braces);
     if (!other) {
         if (braces) {
-            cuda_line(p, s->at, "}");
+            close_brace(p);
         }
         return;
     }
@@ -446,7 +451,7 @@ static void branch(printer *p, const thread_stmt *s, bool force_braces) {
     }
     body(p, &s->otherwise, other->at, braces);
     if (braces) {
-        cuda_line(p, s->at, "}");
+        close_brace(p);
     }
 }
 

@@ -7,6 +7,8 @@ extern "C" __global__ void __launch_bounds__(12) an_allreduce_over_half_a_warp_h
     total_partial[col][row] = x[row * 4 + col];
     __syncthreads(); // every partial minimum is in total_partial before it is read
 
-    const double total = min_nan(min_nan(min_nan(total_partial[0][row], total_partial[1][row]), total_partial[2][row]), total_partial[3][row]);
+    const double total =
+        min_nan(min_nan(min_nan(total_partial[0][row], total_partial[1][row]), total_partial[2][row]),
+        total_partial[3][row]);
     y[row] = total;
 }
