@@ -318,6 +318,7 @@ KERNEL(trips) { /* loops of no trip, of one, branches that are decided */
         shared(nobody, F32, 100);
         let(dead, mul(tid, 3));
         let(deader, add(dead, 1));
+        (void)unused, (void)nobody, (void)deader;
         (void)unused, (void)nobody, (void)deader; /* nothing reads them: that is the point */
         set(acc, 1);
         serial(i, 0) set(acc, 100);

@@ -208,7 +208,8 @@ static bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
 
 /* ---- enumeration --------------------------------------------------------------------------------------- */
 
-enum { POINT_VARS = 6, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 14 };
+/* An expression is judged at so many points at most; the elements of a buffer that threads share, at more. */
+enum { POINT_VARS = 6, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 12, ELEMENT_LIMIT = 1 << 14 };
 
 /* One value for each variable of an expression. */
 typedef struct point {
@@ -256,7 +257,7 @@ static bool collect(point *p, const node *x) {
 
 static int64_t points(const point *p) {
     int64_t n = 1;
-    for (int i = 0; i < p->n && n <= POINT_LIMIT; i++) {
+    for (int i = 0; i < p->n && n <= ELEMENT_LIMIT; i++) {
         n *= p->hi[i] - p->lo[i] + 1;
     }
     return n;
@@ -670,7 +671,7 @@ static bool axes_of(point *p, const affine *a, var *const thread_var[3]) {
             return false;
         }
     }
-    return points(p) <= POINT_LIMIT;
+    return points(p) <= ELEMENT_LIMIT;
 }
 
 static int32_t linear_thread(const point *p, var *const thread_var[3]) {

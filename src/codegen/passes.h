@@ -8,7 +8,7 @@
 
 /* ---- on tiles ------------------------------------------------------------------------------------------ */
 
-/* The rules that need the whole kernel and the target; mistakes go to the kernel's errors. */
+/* The rules that need the target; mistakes go to the kernel's errors. */
 void tile_verify(tg_kernel *k, const target *t);
 /* Tile IR to thread IR; in k's arena. */
 thread_kernel *tile_lower(tg_kernel *k, const target *t);

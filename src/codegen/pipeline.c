@@ -3,7 +3,7 @@
  *      words of kernel.h
  *            |            dsl/build*.c
  *         tile IR         dsl/tile.h     what the kernel says, for all threads of a block
- *            |            tile_verify    rules that need the whole kernel
+ *            |            tile_verify    rules that need the target
  *            |            tile_lower     the only file that knows both forms
  *        thread IR        codegen/thread.h   what one thread does
  *            |            thread_bounds      conditions that are decided already
@@ -35,7 +35,7 @@
 
 /* Name, what it requires, what it leaves. */
 static const pass_info passes[] = {
-    {"tile_verify", "tile IR that the builder accepted", "all threads come to every collective operation"},
+    {"tile_verify", "tile IR that the builder accepted", "a launch and atomics that the target has"},
     {"tile_lower", "tile_verify", "thread IR; vectorized loops and shares of collective operations marked"},
     {"thread_bounds", "nothing", "conditions that are decided are constants"},
     {"thread_vectorize", "nothing", "no loop is marked vectorized; accesses have their widths"},

@@ -300,7 +300,7 @@ static void check_head(check_state *c, const thread_stmt *s) {
     }
 }
 
-/* Provably different ways: what is merely unknown was looked at by tile_verify, which knows the user's words.
+/* Provably different ways: what is merely unknown was looked at by the builder, which knows the user's words.
  */
 static bool parts(check_state *c, const thread_stmt *s) {
     const node *decides = s->kind == THREAD_FOR ? s->extent : s->kind == THREAD_IF ? s->value : NULL;

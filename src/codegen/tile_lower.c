@@ -4,6 +4,8 @@
  * becomes one or a few statements of the thread IR; a collective one becomes this thread's share of it.
  * Buffers and expressions are taken over as they are; loops marked vectorized are done by thread_vectorize,
  * barriers of collective operations by thread_sync. */
+#include <limits.h>
+
 #include "codegen/passes.h"
 #include "codegen/plan.h"
 
@@ -19,8 +21,6 @@ static void not_available(lowering *l, tg_loc at, const char *word) {
 }
 
 /* ---- the launch ---------------------------------------------------------------------------------------- */
-
-static const char axis_letter[] = "xyz";
 
 static void lower_settings(lowering *l) {
     static const char *const source[] = {
@@ -45,34 +45,13 @@ static void lower_params(lowering *l) {
     }
 }
 
+/* The host computes the grid before each launch. */
 static void check_grid(lowering *l, int i) {
-    const node *blocks = l->t->grid[i];
-    const int64_t most = l->t->target->max_grid_dim[i];
     plan_expr ignored;
-    if (blocks->kind == E_CONST && blocks->ival < 1) {
-        diag_error(l->errors, l->k->grid_at, "grid: axis %c has %lld blocks, so nothing would run",
-                   axis_letter[i], (long long)blocks->ival);
-    } else if (blocks->kind == E_CONST && blocks->ival > most) {
-        diag_error(l->errors, l->k->grid_at, "grid: axis %c has %lld blocks, %s allows %lld", axis_letter[i],
-                   (long long)blocks->ival, l->t->target->name, (long long)most);
-    } else if (!plan_expr_make(l->t, blocks, &ignored)) {
+    if (!plan_expr_make(l->t, l->t->grid[i], &ignored)) {
         diag_error(l->errors, l->k->grid_at,
                    "grid: axis %c must be short integer arithmetic on extents and integer scalars, not '%s'",
-                   axis_letter[i], expr_text(l->a, blocks));
-    }
-}
-
-static void check_threads(lowering *l) {
-    const target *g = l->t->target;
-    for (int i = 0; i < 3; i++) {
-        if (l->t->threads[i] > g->max_block_dim[i]) {
-            diag_error(l->errors, l->k->threads_at, "threads: axis %c has %lld threads, %s allows %lld",
-                       axis_letter[i], (long long)l->t->threads[i], g->name, (long long)g->max_block_dim[i]);
-        }
-    }
-    if (thread_count(l->t) > g->max_threads) {
-        diag_error(l->errors, l->k->threads_at, "threads: %lld in a block, %s allows %d",
-                   (long long)thread_count(l->t), g->name, g->max_threads);
+                   "xyz"[i], expr_text(l->a, l->t->grid[i]));
     }
 }
 
@@ -88,7 +67,6 @@ static void lower_launch(lowering *l) {
     for (int i = 0; i < l->k->ngrid; i++) {
         check_grid(l, i);
     }
-    check_threads(l);
 }
 
 static void lower_buffers(lowering *l) {
@@ -229,14 +207,6 @@ static void lower_store(lowering *l, const tile_stmt *s, thread_block *b) {
 }
 
 static void lower_atomic(lowering *l, const tile_stmt *s, thread_block *b) {
-    static const char *const word[] = {
-        [TG_SUM] = "atomic_add", [TG_MAX] = "atomic_max", [TG_MIN] = "atomic_min"};
-    const int64_t type = s->dst->buffer->type;
-    if (target_atomic(l->t->target, s->reduction, type, space_of(s->dst)) == ATOMIC_NONE) {
-        diag_error(l->errors, s->at, "%s: %s has none for %s in %s memory", word[s->reduction],
-                   l->t->target->name, type_name(type), space_of(s->dst) == TG_SHARED ? "shared" : "global");
-        return;
-    }
     thread_stmt *atomic = thread_append(l->a, b, THREAD_ATOMIC, s->at);
     atomic->dst = s->dst;
     atomic->value = s->value;
@@ -258,6 +228,10 @@ static void lower_check(lowering *l, const tile_stmt *s, thread_block *b) {
     l->t->checks[l->t->nchecks++] = (thread_check){s->at, s->format};
 }
 
+static int unroll_factor(const tile_stmt *s) {
+    return s->option > INT_MAX ? INT_MAX : (int)s->option;
+}
+
 static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
     if (s->scope == TG_PARALLEL || s->scope == TG_PIPELINED) {
         not_available(l, s->at, tile_scope_word(s->scope));
@@ -268,7 +242,7 @@ static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
         loop->extent = s->extents[i];
         loop->unroll = s->scope == TG_UNROLLED     ? UNROLL_FULL
                        : s->scope == TG_VECTORIZED ? UNROLL_WIDE
-                       : i == s->n - 1             ? (int)s->option
+                       : i == s->n - 1             ? unroll_factor(s)
                                                    : UNROLL_AUTO;
         b = &loop->body;
     }
