@@ -441,6 +441,10 @@ tg_expr tg_bitcast(tg_kernel *k, tg_loc at, int64_t dtype, tg_expr a) {
         diag_error(&k->errors, at, "bitcast: %lld is no element type", (long long)dtype);
         return poison(k);
     }
+    x = build_settle(k, at, x);
+    if (build_poisoned(x)) {
+        return poison(k);
+    }
     if (!type_is_element(x->type)) {
         diag_error(&k->errors, at,
                    "bitcast: '%s' is %s, which has no bits yet: convert it first, as in u32(x)",

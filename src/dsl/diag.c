@@ -13,6 +13,10 @@ static bool same_place(tg_loc a, tg_loc b) {
     return a.line == b.line && (a.file == b.file || (a.file && b.file && strcmp(a.file, b.file) == 0));
 }
 
+static bool same_message(const diag_message *a, const diag_message *b) {
+    return same_place(a->at, b->at) && strcmp(a->text, b->text) == 0;
+}
+
 void diag_error(diag *d, tg_loc at, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -21,13 +25,17 @@ void diag_error(diag *d, tg_loc at, const char *format, ...) {
     if (!said) {
         return;
     }
+    diag_message m = {at, said};
+    bool known = d->n > 0 && same_message(&d->newest, &m);
     for (int i = 0; i < d->n && i < DIAG_LIMIT; i++) {
-        if (same_place(d->message[i].at, at) && strcmp(d->message[i].text, said) == 0) {
-            return;
-        }
+        known |= same_message(&d->message[i], &m);
     }
+    if (known) {
+        return;
+    }
+    d->newest = m;
     if (d->n < DIAG_LIMIT) {
-        d->message[d->n] = (diag_message){at, said};
+        d->message[d->n] = m;
     }
     d->n++;
 }

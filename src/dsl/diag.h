@@ -1,7 +1,7 @@
 /* diag.h -- mistakes: sticky, with file and line; and tg_bug() for our own.
  *
- * A user's mistake is recorded by diag_error() and never stops anything.  At most DIAG_LIMIT are kept, the rest
- * counted.  A second mistake with the same text at the same place is dropped. */
+ * A user's mistake is recorded by diag_error() and never stops anything.  At most DIAG_LIMIT are kept, the
+ * rest counted.  A second mistake with the same text at the same place is dropped. */
 #ifndef DSL_DIAG_H
 #define DSL_DIAG_H
 
@@ -19,7 +19,8 @@ typedef struct diag_message {
 typedef struct diag {
     arena *memory;
     diag_message message[DIAG_LIMIT];
-    int n; /* all, also those beyond DIAG_LIMIT */
+    diag_message newest; /* also beyond DIAG_LIMIT */
+    int n;               /* all, also those beyond DIAG_LIMIT */
 } diag;
 
 void diag_error(diag *d, tg_loc at, const char *format, ...)
