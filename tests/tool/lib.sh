@@ -1,0 +1,61 @@
+# lib.sh -- what the tests of the command share.  Sourced, from the root of the checkout; TEGULA is the command.
+set -u
+export LC_ALL=C
+: "${TEGULA:?the path of the command}"
+passed=0 failed=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' INT TERM
+export TMPDIR="$work" # what the command leaves behind would show here
+TEGULA_CACHE_DIR=$work/cache
+export TEGULA_CACHE_DIR
+unset TEGULA_NO_CACHE TEGULA_DUMP TEGULA_NVRTC TEGULA_LIBCUDA
+mistakes=tests/tool/mistakes.c
+
+pass() {
+    passed=$((passed + 1))
+}
+
+fail() {
+    failed=$((failed + 1))
+    printf 'FAILED: %s\n' "$1"
+    [ -s "${2-$work/out}" ] && sed 's/^/    /' "${2-$work/out}" | head -n 20
+}
+
+# expect STATUS PATTERN ARGUMENT..: the command ends with the status, and a line of what it prints (on either output)
+# matches the extended regular expression.
+expect() {
+    status=$1 pattern=$2
+    shift 2
+    "$TEGULA" "$@" >"$work/out" 2>&1
+    got=$?
+    if [ $got != "$status" ]; then
+        fail "tegula $*: exit status $got, expected $status"
+    elif ! grep -qE -- "$pattern" "$work/out"; then
+        fail "tegula $*: no line matches '$pattern'"
+    else
+        pass
+    fi
+}
+
+# holds WHAT COMMAND..: the shell command succeeds.
+holds() {
+    what=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then pass; else fail "$what" "$work/log"; fi
+}
+
+have_nvrtc() {
+    "$TEGULA" emit thread_naive --stage cubin --no-cache -q -o /dev/null >/dev/null 2>&1
+}
+
+finish() {
+    left=$(find "$work" -maxdepth 1 -name 'tegula-*' | head -n 1)
+    if [ -n "$left" ]; then
+        : >"$work/out"
+        fail "a temporary file was left: $left"
+    fi
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+    exit
+}
