@@ -168,7 +168,8 @@ typedef struct {
 } tg_axes;
 
 /* A scope is live from tg_open() to tg_close().  `open` and `body` drive the for-macros of kernel.h;
- * `done` becomes true when the body was left by its end and not by `break`. */
+ * `done` becomes true when the body was left by its end and not by `break`; who calls tg_close() without
+ * kernel.h sets it before. */
 typedef struct {
     tg_kernel *k;
     struct tg_node *node;

@@ -5,8 +5,9 @@
  *
  *   integers  wrap on cast; signed 32- and 64-bit overflow, division by zero, shifts outside the width and
  *             float-to-integer out of range are faults (the result is then unspecified but defined);
- *             8- and 16-bit results wrap
- *   index     a mathematical integer in 64 bits; overflow of 64 bits is a fault
+ *             8- and 16-bit results wrap; shl drops bits on the left without a fault (an index keeps them or faults)
+ *   index     a mathematical integer in 64 bits; overflow of 64 bits is a fault, and so is a cast to an integer
+ *             type that cannot hold it (casts that users write go through i64 and wrap)
  *   floats    f16 and bf16 are computed in f32 and rounded once to their type; f32 in f32, f64 in f64 */
 #ifndef DSL_VALUE_H
 #define DSL_VALUE_H
