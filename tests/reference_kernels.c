@@ -516,6 +516,21 @@ KERNEL(shared_race) { /* each thread reads what its neighbour wrote; without a b
     }
 }
 
+KERNEL(pair_race) { /* of many threads one writes and one reads */
+    params(writer, reader);
+    tensor(b, I32, 1);
+    grid(pid, 1) threads(tid, 64) {
+        shared(s, I32);
+        when(eq(tid, 0))
+            set(s, 0);
+        sync_threads();
+        when(eq(tid, (int)writer))
+            set(s, 1);
+        when(eq(tid, (int)reader))
+            set(at(b, 0), s);
+    }
+}
+
 KERNEL(block_race) { /* the last block wins */
     tensor(b, I32, 1);
     grid(pid, 9) threads(tid, 1)

@@ -259,6 +259,20 @@ Test(tile_reference, two_orders_differ_without_the_barrier) {
     }
 }
 
+Test(tile_reference, any_two_threads_that_race_are_found) {
+    int32_t b[1];
+    uint32_t state = 1;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        const int writer = (int)(next_random(&state) % 64);
+        const int reader = (writer + 1 + (int)(next_random(&state) % 63)) % 64;
+        launch l = BUILD(pair_race, writer, writer, reader, reader);
+        GIVE(&l, b);
+        l.options.seed = seed;
+        cr_assert_eq(orders(&l), 1, "threads %d and %d, seed %d", writer, reader, (int)seed);
+        end(&l);
+    }
+}
+
 Test(tile_reference, two_orders_of_blocks) {
     int32_t b[1];
     launch l = BUILD_PLAIN(block_race);
