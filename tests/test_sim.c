@@ -6,6 +6,23 @@ static const char *const targets[] = {"sm_80", "sim64"};
 
 #define EACH_TARGET(name) for (const char *const *name = targets; name < targets + 2; name++)
 
+/* What on_access told. */
+typedef struct seen {
+    int reads, writes, atomics, lanes, bytes;
+    uint64_t last, shared; /* address of the last lane; the largest in shared memory */
+} seen;
+
+static void see(const sim_access *a, void *user) {
+    seen *s = user;
+    s->reads += !a->is_write;
+    s->writes += a->is_write && !a->is_atomic;
+    s->atomics += a->is_atomic;
+    s->lanes += a->lanes;
+    s->bytes = a->bytes;
+    s->last = a->address[a->lanes - 1];
+    s->shared = a->ref->buffer->space == TG_SHARED && s->last > s->shared ? s->last : s->shared;
+}
+
 /* ---- control ---------------------------------------------------------------------------------------------
  */
 
@@ -227,11 +244,11 @@ Test(sim, a_missing_barrier_is_a_race_that_names_both_lines) {
         maker m;
         int32_t out[256] = {0};
         const findings *f = neighbours(&m, *machine, false, out);
-        bool seen = false;
+        bool found = false;
         for (int i = 0; i < f->n; i++) {
             const finding *x = &f->item[i];
             if (x->kind == FINDING_RACE) {
-                seen = true;
+                found = true;
                 cr_assert_eq(x->at.line, 10);
                 cr_assert_eq(x->other.line, 12);
                 cr_assert_neq(x->thread, x->other_thread);
@@ -242,7 +259,7 @@ Test(sim, a_missing_barrier_is_a_race_that_names_both_lines) {
                 cr_assert_eq(x->kind, FINDING_UNINITIALISED); /* of the warp that has not run yet */
             }
         }
-        cr_assert(seen);
+        cr_assert(found);
         end(&m);
     }
 }
@@ -353,6 +370,107 @@ Test(sim, atomics_do_not_race_with_each_other_but_with_plain_reads) {
     let(&m, 11, "v", load(&m, 11, o, index_node(&m, 0)));
     expect_one(run(&m), FINDING_RACE, 10, 11);
     end(&m);
+}
+
+typedef enum { READ, WRITE, ATOMIC } kind;
+
+typedef struct {
+    tg_space space;
+    kind first, second;
+    int distance; /* from the thread that made the first access to an element to that of the second */
+    bool ordered; /* by a barrier */
+    bool all;     /* every thread makes both; else thread 0 the first, one thread the second */
+    int64_t type;
+} pair;
+
+static void touch_element(maker *m, int at, kind k, buffer *b, node *i) {
+    if (k == READ) {
+        let(m, at, "v", load(m, at, b, i));
+    } else if (k == WRITE) { /* a value of its own, so that it is no note */
+        store(m, at, b, i,
+              expr_cast(&m->memory, line(at), b->type, op2(m, TG_ADD, m->tid, index_node(m, at))));
+    } else {
+        atomic(m, at, TG_MAX, b, i, number(m, b->type, 1));
+    }
+}
+
+static void judge_pair(const pair *p, const char *machine) {
+    enum { N = 128 };
+    static uint64_t data[N];
+    maker m;
+    begin(&m, machine, 1, N);
+    buffer *tensor = make_tensor(&m, "data", p->type, N, data),
+           *shared = make(&m, TG_SHARED, "cells", p->type, N);
+    buffer *b = p->space == TG_SHARED ? shared : tensor;
+    store(&m, 5, b, m.tid, number(&m, p->type, 0));
+    barrier(&m, 6);
+    when(&m, 9, p->all ? op2(&m, TG_GE, m.tid, index_node(&m, 0)) : op2(&m, TG_EQ, m.tid, index_node(&m, 0)))
+        ;
+    touch_element(&m, 10, p->first, b, m.tid);
+    leave(&m);
+    if (p->ordered) {
+        barrier(&m, 11);
+    }
+    when(&m, 11,
+         p->all ? op2(&m, TG_GE, m.tid, index_node(&m, 0))
+                : op2(&m, TG_EQ, m.tid, index_node(&m, p->distance)))
+        ;
+    node *other = op2(&m, TG_MOD, op2(&m, TG_ADD, m.tid, index_node(&m, N - p->distance)), index_node(&m, N));
+    touch_element(&m, 12, p->second, b, other);
+    leave(&m);
+    const bool writes = p->first != READ || p->second != READ,
+               atomics = p->first == ATOMIC && p->second == ATOMIC;
+    const bool races = p->distance != 0 && !p->ordered && writes && !atomics;
+    const findings *f = run(&m);
+    if (races) {
+        expect_one(f, FINDING_RACE, 10, 12);
+    } else {
+        expect_none(f);
+    }
+    end(&m);
+}
+
+Test(sim, every_pair_of_accesses_is_judged_by_the_rule) {
+    static const int distances[] = {0, 1, 40};
+    static const int64_t types[] = {TG_U8, TG_F16, TG_I32, TG_F64};
+    for (int i = 0; i < 3 * 3 * 3 * 2 * 2 * 2 * 4; i++) {
+        const pair p = {.first = (kind)(i % 3),
+                        .second = (kind)(i / 3 % 3),
+                        .distance = distances[i / 9 % 3],
+                        .ordered = i / 27 % 2,
+                        .all = i / 54 % 2,
+                        .space = i / 108 % 2 ? TG_SHARED : TG_GLOBAL,
+                        .type = types[i / 216]};
+        judge_pair(&p, "sm_80");
+        judge_pair(&p, "sim64");
+    }
+}
+
+Test(sim, rows_of_shared_memory_may_be_padded) {
+    EACH_TARGET(machine) {
+        maker m;
+        int32_t out[64] = {0};
+        begin(&m, *machine, 1, 64);
+        buffer *s = make_buffer(&m, TG_SHARED, "s", TG_I32, 2, (const int64_t[]){8, 8});
+        s->layout.pitch = 9;
+        buffer *o = make_tensor(&m, "out", TG_I32, 64, out);
+        node *row = op2(&m, TG_QUO, m.tid, index_node(&m, 8)),
+             *col = op2(&m, TG_MOD, m.tid, index_node(&m, 8));
+        thread_stmt *x = say(&m, THREAD_STORE, 10);
+        x->dst = expr_ref(&m.memory, line(10), s, 2, (node *[]){row, col}, 1);
+        x->value = m.tid;
+        barrier(&m, 11);
+        node *turned = expr_ref(&m.memory, line(12), s, 2, (node *[]){col, row}, 1);
+        store(&m, 12, o, m.tid, expr_load(&m.memory, line(12), turned));
+        seen last = {0};
+        run_with(&m, &(sim_options){.on_access = see, .user = &last});
+        expect_none(&m.result.findings);
+        for (int t = 0; t < 64; t++) {
+            cr_assert_eq(out[t], t % 8 * 8 + t / 8);
+        }
+        cr_assert_eq(last.shared, (7 * 9 + 7) * 4);
+        end(&m);
+    }
 }
 
 Test(sim, aliased_tensors_are_the_same_bytes) {
@@ -754,21 +872,6 @@ Test(sim, the_step_limit_and_the_caller_stop_a_run) {
     cr_assert_eq(m.result.findings.item[0].kind, FINDING_LIMIT);
     cr_assert_eq(calls, 0);
     end(&m);
-}
-
-typedef struct seen {
-    int reads, writes, atomics, lanes, bytes;
-    uint64_t last;
-} seen;
-
-static void see(const sim_access *a, void *user) {
-    seen *s = user;
-    s->reads += !a->is_write;
-    s->writes += a->is_write && !a->is_atomic;
-    s->atomics += a->is_atomic;
-    s->lanes += a->lanes;
-    s->bytes = a->bytes;
-    s->last = a->address[a->lanes - 1];
 }
 
 Test(sim, every_memory_instruction_is_shown_with_its_addresses) {

@@ -14,6 +14,8 @@ typedef struct {
     buffer *in, *out, *sum, *cells;
     node *loops[8]; /* variables in reach */
     int nloops;
+    node *made[64]; /* values of the statement that is made, to be used again */
+    int nmade;
     node *n; /* a scalar */
     uint32_t input[INPUTS], output[THREADS];
 } program;
@@ -82,7 +84,7 @@ static node *guarded(program *p, int depth) {
     return as_u32(p, op2(&p->m, TG_BOTH, safe, op2(&p->m, TG_GT, x, whole(p, 1))));
 }
 
-static node *any_value(program *p, int depth) {
+static node *fresh_value(program *p, int depth) {
     static const tg_op plain[] = {TG_ADD, TG_SUB, TG_MUL, TG_BIT_XOR, TG_MIN_OF, TG_MAX_OF};
     if (depth <= 0) {
         return leaf(p);
@@ -103,11 +105,24 @@ static node *any_value(program *p, int depth) {
     }
 }
 
+/* Now and then one that stands in the statement already, perhaps on the other side of a choice. */
+static node *any_value(program *p, int depth) {
+    if (p->nmade > 0 && pick(p, 4) == 0) {
+        return p->made[pick(p, (uint32_t)p->nmade)];
+    }
+    node *x = fresh_value(p, depth);
+    if (p->nmade < 64) {
+        p->made[p->nmade++] = x;
+    }
+    return x;
+}
+
 static void any_block(program *p, int depth);
 
 static void any_statement(program *p, int depth) {
     maker *m = &p->m;
     const uint32_t kind = pick(p, depth > 0 ? 6 : 3);
+    p->nmade = 0;
     if (kind == 0) {
         accumulate(m, 1, p->sum, NULL, any_value(p, 3));
     } else if (kind == 1) {
@@ -143,7 +158,7 @@ static void make_program(program *p, uint64_t seed, const char *machine) {
     maker *m = &p->m;
     begin(m, machine, 1, THREADS);
     p->seed = seed;
-    p->nloops = 0;
+    p->nloops = p->nmade = 0;
     p->n = make_scalar(m, "n", value_int(TG_U32, (int64_t)(seed % 4)));
     for (int i = 0; i < INPUTS; i++) {
         p->input[i] = pick(p, 100);
