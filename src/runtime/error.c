@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local char text[ERROR_TEXT_SIZE];
+#include "dsl/diag.h"
+
+static _Thread_local char kept[ERROR_TEXT_SIZE];
 
 /* The sink is two words that must change together. */
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -16,7 +18,12 @@ static tg_log_function *sink;
 static void *sink_user;
 
 const char *tg_error(void) {
-    return text;
+    return kept;
+}
+
+/* What the builder says where there is no kernel to keep it. */
+static void log_builder(const char *line) {
+    error_log(TG_LOG_WARNING, "%s", line);
 }
 
 void tg_set_log(tg_log_function *fn, void *user) {
@@ -24,6 +31,7 @@ void tg_set_log(tg_log_function *fn, void *user) {
     sink = fn;
     sink_user = user;
     pthread_mutex_unlock(&sink_lock);
+    diag_set_log(log_builder);
 }
 
 /* Marks a text that did not fit, so that nobody takes the cut for the end. */
@@ -41,7 +49,7 @@ int error_set(int code, const char *format, ...) {
     va_start(args, format);
     mark_cut(made, sizeof made, vsnprintf(made, sizeof made, format, args));
     va_end(args);
-    memcpy(text, made, strlen(made) + 1);
+    memcpy(kept, made, strlen(made) + 1);
     return code;
 }
 
@@ -52,9 +60,9 @@ int error_prefix(int code, const char *format, ...) {
     int n = vsnprintf(made, sizeof made, format, args);
     va_end(args);
     if (n >= 0 && (size_t)n < sizeof made) {
-        mark_cut(made, sizeof made, n + snprintf(made + n, sizeof made - (size_t)n, "%s", text));
+        mark_cut(made, sizeof made, n + snprintf(made + n, sizeof made - (size_t)n, "%s", kept));
     }
-    memcpy(text, made, strlen(made) + 1);
+    memcpy(kept, made, strlen(made) + 1);
     return code;
 }
 
