@@ -75,10 +75,11 @@ static bool is_break(const char *s) {
     return false;
 }
 
-/* The best space to break the code at: outside as many parentheses as possible, as far right as fits; NULL. */
+/* The best space to break the code at: outside as many parentheses as possible, not inside a product, as far right
+ * as fits; NULL. */
 static const char *best_break(const char *line, size_t indent) {
     const char *best = NULL;
-    int depth = 0, best_depth = 1 << 20;
+    int depth = 0, best_cost = 1 << 20;
     for (const char *s = line + indent; *s && s - line <= COLUMNS; s++) {
         if (*s == '"') {
             s = skip_string(s);
@@ -87,9 +88,10 @@ static const char *best_break(const char *line, size_t indent) {
             }
         }
         depth += (*s == '(' || *s == '[') - (*s == ')' || *s == ']');
-        if (*s == ' ' && s > line + indent + 1 && depth <= best_depth && is_break(s)) {
+        const int cost = 2 * depth + (s[1] == '*' || s[1] == '/');
+        if (*s == ' ' && s > line + indent + 1 && cost <= best_cost && is_break(s)) {
             best = s;
-            best_depth = depth;
+            best_cost = cost;
         }
     }
     return best;

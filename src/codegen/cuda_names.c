@@ -42,9 +42,6 @@ static bool is_reserved(const char *name) {
 }
 
 static bool is_visible(const printer *p, const char *name) {
-    if (p->t->name && strcmp(name, p->t->name) == 0) {
-        return true; /* of the function itself */
-    }
     for (const cuda_name *n = p->visible; n; n = n->outer) {
         if (strcmp(n->name, name) == 0) {
             return true;
