@@ -294,6 +294,28 @@ KERNEL(fill_shared) {
     }
 }
 
+/* Filled once, read in every turn: one barrier, in front of the loop.  With `again`, filled in it too. */
+KERNEL(fill_before_loop) {
+    params(again);
+    tensor(y, F32, 40);
+    grid(pid, 1) threads(tid, 40) {
+        shared(s, F32, 40);
+        local(sum, F32);
+        clear(sum);
+        fill(s, 2);
+        if (again) {
+            accum(sum, at(s, sub(39, tid)));
+        }
+        serial(turn, 5) {
+            if (again) {
+                fill(s, 3);
+            }
+            accum(sum, at(s, sub(39, tid)));
+        }
+        set(at(y, tid), sum);
+    }
+}
+
 KERNEL(local_tiles) {
     params(n);
     tensor(y, F32, 4, n);

@@ -180,6 +180,43 @@ static inline text thread_text(const lowered *l) {
     return t;
 }
 
+/* ---- no barrier to spare ------------------------------------------------------------------------------- */
+
+/* Takes the n-th barrier away; false when there are fewer. */
+static inline bool remove_barrier(thread_block *b, int *n) {
+    for (thread_stmt *s = b->first, *before = NULL; s; before = s, s = s->next) {
+        if (s->kind == THREAD_BARRIER && (*n)-- == 0) {
+            if (before) {
+                before->next = s->next;
+            } else {
+                b->first = s->next;
+            }
+            b->last = b->last == s ? before : b->last;
+            return true;
+        }
+        if (remove_barrier(&s->body, n) || remove_barrier(&s->otherwise, n)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static inline bool races_without(lowered *l, int n, bool *removed) {
+    witness_arg args[LOWERED_ARGS];
+    sim_options options = {.strict = true};
+    sim_result result = {0};
+    text error = {0};
+    *removed = remove_barrier(&l->made.thread->body, &n);
+    fill_args(l, 0);
+    copy_args(l, args);
+    cr_assert_eq(sim_run(l->made.thread, l->nargs, args, &options, &result, &error), TG_OK);
+    const bool raced = findings_failed(&result.findings, true);
+    sim_free(&result);
+    text_free(&error);
+    free_args(l, args);
+    return raced;
+}
+
 #define LOWER(machine, name, ...) lower(#name, name, machine, TG_CONFIG(__VA_ARGS__))
 #define LOWER_PLAIN(machine, name) lower(#name, name, machine, (tg_config){.n = 0})
 

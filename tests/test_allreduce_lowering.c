@@ -115,41 +115,6 @@ Test(allreduce, barriers_stand_where_shared_memory_is_needed_and_written_again) 
     cr_assert_eq(barriers("sm_80", 1, 5), 0);
 }
 
-/* Takes the n-th barrier away; false when there are fewer. */
-static bool remove_barrier(thread_block *b, int *n) {
-    for (thread_stmt *s = b->first, *before = NULL; s; before = s, s = s->next) {
-        if (s->kind == THREAD_BARRIER && (*n)-- == 0) {
-            if (before) {
-                before->next = s->next;
-            } else {
-                b->first = s->next;
-            }
-            b->last = b->last == s ? before : b->last;
-            return true;
-        }
-        if (remove_barrier(&s->body, n) || remove_barrier(&s->otherwise, n)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool races_without(lowered *l, int n, bool *removed) {
-    witness_arg args[LOWERED_ARGS];
-    sim_options options = {.strict = true};
-    sim_result result = {0};
-    text error = {0};
-    *removed = remove_barrier(&l->made.thread->body, &n);
-    fill_args(l, 0);
-    copy_args(l, args);
-    cr_assert_eq(sim_run(l->made.thread, l->nargs, args, &options, &result, &error), TG_OK);
-    const bool raced = findings_failed(&result.findings, true);
-    sim_free(&result);
-    text_free(&error);
-    free_args(l, args);
-    return raced;
-}
-
 Test(allreduce, removing_any_inserted_barrier_is_a_race) {
     for (int n = 0;; n++) {
         bool removed;

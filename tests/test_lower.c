@@ -5,9 +5,10 @@
 #define KERNELS(X)                                                                                           \
     X(wide_copy)                                                                                             \
     X(wide_arithmetic)                                                                                       \
-    X(wide_in_place) X(wide_ahead) X(wide_behind) X(wide_guarded) X(wide_uneven_guard) X(wide_stride)        \
-        X(wide_through_table) X(wide_aligned) X(wide_pitched) X(wide_aliased) X(wide_atomic) X(wide_view)    \
-            X(wide_inner_loop) X(wide_registers) X(wide_made) X(wide_staying) X(fill_shared) X(local_tiles)  \
+    X(wide_in_place)                                                                                         \
+    X(wide_ahead) X(wide_behind) X(wide_guarded) X(wide_uneven_guard) X(wide_stride) X(wide_through_table)   \
+        X(wide_aligned) X(wide_pitched) X(wide_aliased) X(wide_atomic) X(wide_view) X(wide_inner_loop)       \
+            X(wide_registers) X(wide_made) X(wide_staying) X(fill_shared) X(fill_before_loop) X(local_tiles) \
                 X(trips) X(launch_sizes) X(checked) X(atomics_of) X(too_much_shared) X(grid_of)              \
                     X(threads_of) X(barrier_in_branch) X(barrier_behind_flag) X(collective_words)
 #define PROTOTYPE(name) void name(void);
@@ -226,6 +227,37 @@ Test(lower, fill_of_shared_memory_gets_its_barriers_and_no_other) {
                          tally_of(&l).of[THREAD_BARRIER]); /* the user's, behind the fill, round the loop */
             finish(&l);
         }
+    }
+}
+
+Test(lower, a_barrier_stands_in_front_of_a_loop_rather_than_in_it) {
+    for (int64_t again = 0; again < 2; again++) {
+        lowered l = LOWER("sm_80", fill_before_loop, again, again);
+        expect_agreement(&l, 0);
+        text t = thread_text(&l);
+        cr_assert_eq(tally_of(&l).of[THREAD_BARRIER], again ? 3 : 1, "%s", t.s);
+        cr_assert(again || strstr(t.s, "\n  barrier") != NULL, "%s", t.s);
+        text_free(&t);
+        finish(&l);
+    }
+}
+
+Test(lower, no_barrier_of_a_fill_is_to_spare) {
+    for (int64_t again = 0; again < 2; again++) {
+        for (int n = 0; n < (again ? 3 : 1); n++) {
+            bool removed;
+            lowered l = LOWER("sm_80", fill_before_loop, again, again);
+            cr_assert(races_without(&l, n, &removed), "barrier %d is not needed", n);
+            cr_assert(removed);
+            finish(&l);
+        }
+    }
+    for (int n = 0; n < 2; n++) {
+        bool removed;
+        lowered l = LOWER("sim64", fill_shared, X, 8, Y, 8, rows, 9, cols, 9);
+        cr_assert(races_without(&l, n, &removed), "barrier %d is not needed", n);
+        cr_assert(removed);
+        finish(&l);
     }
 }
 

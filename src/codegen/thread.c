@@ -187,6 +187,7 @@ void thread_note(const thread_kernel *t, uniformity *u, thread_stmt *s) {
         break;
     case THREAD_STORE:
     case THREAD_ATOMIC:
+    case THREAD_COPY_ASYNC:
         uniformity_write(u, s->dst->buffer);
         break;
     case THREAD_BARRIER:
@@ -198,6 +199,8 @@ void thread_note(const thread_kernel *t, uniformity *u, thread_stmt *s) {
     case THREAD_SHUFFLE_XOR:
     case THREAD_PRINT:
     case THREAD_CHECK:
+    case THREAD_COMMIT:
+    case THREAD_WAIT:
         break;
     }
 }

@@ -26,13 +26,18 @@ typedef enum thread_kind {
                             at each step x = combine(x, partner's x); width a power of two, all lanes exist */
     THREAD_SHUFFLE_XOR,  /* result[0] = value of the lane whose number differs by xor `stride` */
     THREAD_PRINT,        /* printf(format, values) */
-    THREAD_CHECK         /* unless value: record check number `check` with block and thread */
+    THREAD_CHECK,        /* unless value: record check number `check` with block and thread */
+    THREAD_COPY_ASYNC,   /* dst (shared, lanes) = value (E_LOAD of global, as many lanes: 4, 8 or 16 bytes), later;
+                            only the first `extent` elements come from memory, the rest become 0 (NULL: all) */
+    THREAD_COMMIT,       /* the thread's asynchronous copies since the last commit become a group */
+    THREAD_WAIT          /* until at most `count` of the thread's groups are in flight */
 } thread_kind;
 
 typedef enum thread_scope { SCOPE_THREAD, SCOPE_WARP, SCOPE_WARPGROUP, SCOPE_BLOCK } thread_scope;
 
-/* UNROLL_WIDE: iterations to be done several at a time; thread_vectorize leaves none. */
-enum { UNROLL_AUTO = 0, UNROLL_FULL = -1, UNROLL_WIDE = -2 };
+/* UNROLL_WIDE: iterations to be done several at a time, a mistake where they cannot; UNROLL_TRY: several at a time
+ * where it can be done, else unrolled; thread_vectorize leaves neither. */
+enum { UNROLL_AUTO = 0, UNROLL_FULL = -1, UNROLL_WIDE = -2, UNROLL_TRY = -3 };
 
 /* What an asynchronous operation signals when its bytes have landed. */
 typedef struct thread_completion {

@@ -240,6 +240,16 @@ static void print_head(const thread_stmt *s, const dump *d) {
         text_print(d->out, "check %d: ", s->check);
         expr_print(s->value, d->out);
         break;
+    case THREAD_COPY_ASYNC:
+        text_add(d->out, "async ");
+        print_assignment(s, d);
+        break;
+    case THREAD_COMMIT:
+        text_add(d->out, "commit");
+        break;
+    case THREAD_WAIT:
+        text_print(d->out, "wait until %lld in flight", (long long)s->count);
+        break;
     }
 }
 

@@ -103,6 +103,16 @@ static bool may_share_bytes(buffer *a, buffer *b) {
     return x == y;
 }
 
+/* Every axis of more than one thread has a name by which it can be reasoned about. */
+static bool has_all_axes(const thread_kernel *t) {
+    for (int i = 0; i < 3; i++) {
+        if (t->threads[i] > 1 && !t->thread_var[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool conflict(const thread_kernel *t, const access *a, const access *b) {
     if (!(a->is_write || b->is_write) || !(a->is_collective || b->is_collective) ||
         (a->is_atomic && b->is_atomic) || !may_share_bytes(a->ref->buffer, b->ref->buffer)) {
@@ -111,7 +121,7 @@ static bool conflict(const thread_kernel *t, const access *a, const access *b) {
     if (a->ref == b->ref && a->is_collective) {
         return false; /* a collective operation gives each element to one thread, the same every time */
     }
-    return facts_disjoint(t->memory, t->thread_var, a->ref, b->ref) != FACT_YES;
+    return !has_all_axes(t) || facts_disjoint(t->memory, t->thread_var, a->ref, b->ref) != FACT_YES;
 }
 
 /* The first access in `before` that one in `now` must not overtake. */
@@ -172,19 +182,43 @@ static void walk_branch(sync_state *st, thread_stmt *s, accesses *pending) {
     add_all(pending, &other);
 }
 
-static void walk_loop(sync_state *st, thread_stmt *s, accesses *pending) {
+/* What a block touches before its first barrier; true when every way through it meets one. */
+static bool before_barrier(thread_block *b, accesses *out) {
+    for (thread_stmt *s = b->first; s; s = s->next) {
+        if (s->kind == THREAD_BARRIER) {
+            return true;
+        }
+        own_accesses(s, out);
+        const bool body = before_barrier(&s->body, out), other = before_barrier(&s->otherwise, out);
+        if ((s->kind == THREAD_IF && body && other) || (s->kind == THREAD_FOR && body && s->extent->lo > 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* First what the loop needs by itself, round its end too; then what comes in.  An access before the loop that
+ * the loop must not overtake, given here, asks for one barrier in front of the loop and not one an iteration.
+ */
+static const access *walk_loop(sync_state *st, thread_stmt *s, accesses *pending, const access **second) {
     const accesses before = copy_of(pending);
+    accesses *start = ARENA_NEW(pending->memory, accesses);
+    *start = (accesses){pending->memory, 0, 0, NULL};
+    pending->n = 0;
     walk(st, &s->body, pending);
     if (s->extent->hi > 1) {
         walk(st, &s->body, pending);
     }
-    if (s->extent->lo < 1) {
+    const bool always_barrier = before_barrier(&s->body, start) && s->extent->lo > 0;
+    const access *first = hazard(st->t, &before, start, second);
+    if (!first && !always_barrier) {
         add_all(pending, &before);
     }
+    return first;
 }
 
-/* One statement; true when a barrier must stand in front of it. */
-static bool step(sync_state *st, thread_stmt *s, accesses *pending, const char **why) {
+/* One statement; the reason when a barrier must stand in front of it, else NULL. */
+static const char *step(sync_state *st, thread_stmt *s, accesses *pending) {
     const bool open = is_open(st, s);
     accesses now = {pending->memory, 0, 0, NULL};
     const access *second = NULL;
@@ -194,8 +228,8 @@ static bool step(sync_state *st, thread_stmt *s, accesses *pending, const char *
         deep_accesses(s, &now);
     }
     const access *first = hazard(st->t, pending, &now, &second);
+    const char *why = first ? reason(st->t, first, second) : NULL;
     if (first) {
-        *why = reason(st->t, first, second);
         pending->n = 0;
     }
     add_all(pending, &now);
@@ -203,11 +237,12 @@ static bool step(sync_state *st, thread_stmt *s, accesses *pending, const char *
     if (open && s->kind == THREAD_IF) {
         walk_branch(st, s, pending);
     } else if (open) {
-        walk_loop(st, s, pending);
+        first = walk_loop(st, s, pending, &second);
+        why = first ? reason(st->t, first, second) : why;
     } else if ((s->kind == THREAD_IF || s->kind == THREAD_FOR) && hazard(st->t, &now, &now, &second)) {
         tg_bug("a barrier would have to stand where threads part (line %d)", s->at.line);
     }
-    return first != NULL;
+    return why;
 }
 
 static void walk(sync_state *st, thread_block *b, accesses *pending) {
@@ -217,7 +252,7 @@ static void walk(sync_state *st, thread_block *b, accesses *pending) {
         if (s->kind == THREAD_BARRIER) {
             pending->n = 0;
             uniformity_barrier(st->uniform);
-        } else if (step(st, s, pending, &why)) {
+        } else if ((why = step(st, s, pending)) != NULL) {
             thread_stmt *barrier = barrier_before(st, s, why);
             if (before) {
                 before->next = barrier;

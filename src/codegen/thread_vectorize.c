@@ -199,6 +199,9 @@ static void find_statement(wide *w, thread_stmt *s, node *guard) {
     case THREAD_BARRIER:
     case THREAD_REDUCE_LANES:
     case THREAD_SHUFFLE_XOR:
+    case THREAD_COPY_ASYNC:
+    case THREAD_COMMIT:
+    case THREAD_WAIT:
         FAIL(w, s->at, "threads meet inside the loop at line %d; use serial", w->loop->at.line);
         break;
     case THREAD_DECL:

@@ -297,6 +297,12 @@ static void check_head(check_state *c, const thread_stmt *s) {
             breach(c, "check %d is not in the table", s->check);
         }
         break;
+    case THREAD_COPY_ASYNC:
+        check_store(c, s);
+        break;
+    case THREAD_COMMIT:
+    case THREAD_WAIT:
+        break;
     }
 }
 

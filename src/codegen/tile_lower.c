@@ -301,6 +301,12 @@ static void lower_statement(lowering *l, const tile_stmt *s, thread_block *b) {
     case TILE_WHEN:
         lower_when(l, s, b);
         break;
+    case TILE_COMMIT:
+        thread_append(l->a, b, THREAD_COMMIT, s->at)->why = s->why;
+        break;
+    case TILE_WAIT:
+        thread_append(l->a, b, THREAD_WAIT, s->at)->count = s->option;
+        break;
     }
 }
 
