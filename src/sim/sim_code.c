@@ -396,7 +396,7 @@ static const code_site *site_of(compiler *c, const node *ref, tg_loc at) {
     }
     for (int i = 0; i < ref->n; i++) {
         site->index[i] = cast_to(c, value_of(c, ref->arg[i]), TYPE_INDEX, ref->at);
-        site->indices += site->index[i].uniform ? 0 : 1;
+        site->nlane_indices += site->index[i].uniform ? 0 : 1;
     }
     if (ref->buffer->layout.xor_chunk_log2 != 0) { /* no matter of strides */
         const node *offset = expr_offset(&c->code->memory, ref);
@@ -655,6 +655,11 @@ static void statement(compiler *c, const thread_stmt *s) {
         break;
     case THREAD_CHECK:
         statement_check(c, s);
+        break;
+    case THREAD_COPY_ASYNC:
+    case THREAD_COMMIT:
+    case THREAD_WAIT:
+        refuse(c, "asynchronous copies yet");
         break;
     }
 }

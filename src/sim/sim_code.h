@@ -76,8 +76,8 @@ typedef struct code_site {
     code_reg index[TG_MAX_RANK];
     code_reg offset; /* in elements, where the layout is no matter of strides; n 0: none */
     int64_t type;
-    int lanes;       /* elements */
-    int64_t indices; /* shape for the simulator: how many of index are lane registers */
+    int lanes;         /* elements */
+    int nlane_indices; /* how many of `index` differ from lane to lane */
 } code_site;
 
 typedef struct code_instr {

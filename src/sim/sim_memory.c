@@ -160,7 +160,7 @@ static void form(sim *s, const warp *w, const code_site *site, race_access kind,
     a->bytes = b->element * site->lanes;
     a->active = a->inside = w->mask;
     a->uniform = false;
-    if (site->indices == 0 && site->offset.n == 0) {
+    if (site->nlane_indices == 0 && site->offset.n == 0) {
         form_uniform(s, w, a);
         return;
     }
