@@ -371,6 +371,31 @@ KERNEL(launch_sizes) { /* everything known at launch only */
     }
 }
 
+KERNEL(launch_trips) { /* trip counts and conditions of the launch, and of memory */
+    params(X);
+    scalar(most, I32);
+    extent(rows);
+    tensor(x, I32, rows, X);
+    tensor(y, I32, rows, X);
+    grid(pid, 1) threads(tx, X) {
+        serial(row, rows) {
+            local(sum, I32);
+            clear(sum);
+            serial(i, most) accum(sum, at(x, row, tx));
+            serial(i, at(x, row, tx)) accum(sum, i32(i));
+            when(gt(most, 2)) {
+                let(all, allreduce(SUM, sum, tx));
+                let(top, allreduce(MAX, sum, tx));
+                set(at(y, row, tx), sub(all, top));
+            }
+            otherwise {
+                let(low, allreduce(MIN, sum, tx));
+                set(at(y, row, tx), low);
+            }
+        }
+    }
+}
+
 KERNEL(checked) {
     params(limit);
     tensor(y, I32, 8);

@@ -6,10 +6,11 @@
     X(wide_copy)                                                                                             \
     X(wide_arithmetic)                                                                                       \
     X(wide_in_place)                                                                                         \
-    X(wide_ahead) X(wide_behind) X(wide_guarded) X(wide_uneven_guard) X(wide_stride) X(wide_through_table)   \
-        X(wide_aligned) X(wide_pitched) X(wide_aliased) X(wide_atomic) X(wide_view) X(wide_inner_loop)       \
-            X(wide_registers) X(wide_made) X(wide_staying) X(fill_shared) X(fill_before_loop) X(local_tiles) \
-                X(trips) X(launch_sizes) X(checked) X(atomics_of) X(too_much_shared) X(grid_of)              \
+    X(wide_ahead)                                                                                            \
+    X(wide_behind) X(wide_guarded) X(wide_uneven_guard) X(wide_stride) X(wide_through_table) X(wide_aligned) \
+        X(wide_pitched) X(wide_aliased) X(wide_atomic) X(wide_view) X(wide_inner_loop) X(wide_registers)     \
+            X(wide_made) X(wide_staying) X(fill_shared) X(fill_before_loop) X(local_tiles) X(trips)          \
+                X(launch_sizes) X(launch_trips) X(checked) X(atomics_of) X(too_much_shared) X(grid_of)       \
                     X(threads_of) X(barrier_in_branch) X(barrier_behind_flag) X(collective_words)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
@@ -292,6 +293,17 @@ Test(lower, sizes_known_at_launch) {
         lowered l = LOWER_PLAIN("sm_80", launch_sizes);
         expect_agreement(&l, rows);
         finish(&l);
+    }
+}
+
+Test(lower, trips_and_branches_known_at_launch) {
+    static const int64_t threads[] = {1, 32, 48, 65};
+    for (int i = 0; i < 4; i++) {
+        for (int m = 0; m < 2; m++) {
+            lowered l = LOWER(machines[m], launch_trips, X, threads[i]);
+            expect_agreement(&l, 3);
+            finish(&l);
+        }
     }
 }
 
