@@ -106,8 +106,7 @@ static inline node *make_scalar(maker *m, const char *name, value v) {
     return expr_var(&m->memory, line(1), x);
 }
 
-/* ---- expressions -----------------------------------------------------------------------------------------
- */
+/* ---- expressions --------------------------------------------------------------------------------------- */
 
 static inline node *op2(maker *m, tg_op op, node *a, node *b) {
     return expr_binary(&m->memory, line(1), op, a, b);
@@ -129,8 +128,7 @@ static inline node *load(maker *m, int at, buffer *b, node *index) {
     return expr_load(&m->memory, line(at), place(m, at, b, index));
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------
- */
+/* ---- statements ---------------------------------------------------------------------------------------- */
 
 static inline thread_stmt *say(maker *m, thread_kind kind, int at) {
     return thread_append(&m->memory, m->block, kind, line(at));
@@ -223,8 +221,7 @@ static inline node *lanes(maker *m, int at, thread_kind kind, tg_reduction r, no
     return expr_var(&m->memory, line(at), v);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------
- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 static inline sim_result *run_with(maker *m, const sim_options *options) {
     sim_free(&m->result);

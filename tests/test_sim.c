@@ -23,8 +23,7 @@ static void see(const sim_access *a, void *user) {
     s->shared = a->ref->buffer->space == TG_SHARED && s->last > s->shared ? s->last : s->shared;
 }
 
-/* ---- control ---------------------------------------------------------------------------------------------
- */
+/* ---- control ------------------------------------------------------------------------------------------- */
 
 Test(sim, threads_compute_their_own_elements_in_every_block) {
     EACH_TARGET(machine) {
@@ -168,8 +167,7 @@ Test(sim, a_grid_of_no_blocks_runs_nothing) {
     end(&m);
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------
- */
+/* ---- arguments ----------------------------------------------------------------------------------------- */
 
 static void expect_refused(maker *m, const char *words) {
     run_with(m, NULL);
@@ -208,8 +206,7 @@ Test(sim, arguments_that_do_not_fit_are_refused_by_name) {
     end(&m);
 }
 
-/* ---- races -----------------------------------------------------------------------------------------------
- */
+/* ---- races --------------------------------------------------------------------------------------------- */
 
 /* Each thread writes its element of shared memory (line 10) and reads its neighbour's (line 12); a barrier
  * between at line 11, or not. */
@@ -769,8 +766,7 @@ Test(sim, exchanging_with_a_lane_that_takes_no_part_is_a_fault) {
     end(&m);
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 Test(sim, faults_of_arithmetic_name_the_line_and_the_operands) {
     maker m;

@@ -17,8 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- findings --------------------------------------------------------------------------------------------
- */
+/* ---- findings ------------------------------------------------------------------------------------------ */
 
 finding *sim_find(sim *s, finding_kind kind, tg_loc at, tg_loc other, int thread, int other_thread) {
     finding *f = findings_add(&s->result->findings, kind, at, other);
@@ -38,8 +37,7 @@ void sim_describe(finding *f, const char *format, ...) {
     va_end(args);
 }
 
-/* ---- expressions over arguments --------------------------------------------------------------------------
- */
+/* ---- expressions over arguments ------------------------------------------------------------------------ */
 
 static bool evaluate(const sim *s, const node *x, value *result);
 
@@ -104,8 +102,7 @@ static bool evaluate_index(const sim *s, const node *x, int64_t *result) {
     return fault == FAULT_NONE;
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------
- */
+/* ---- arguments ----------------------------------------------------------------------------------------- */
 
 static int complain(text *error, const char *format, ...)
 #if defined __GNUC__
@@ -233,8 +230,7 @@ static int take_grid(sim *s, text *error) {
     return TG_OK;
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------------------
- */
+/* ---- buffers ------------------------------------------------------------------------------------------- */
 
 static int take_buffers(sim *s, text *error) {
     for (int i = 0; i < s->t->nbuffers; i++) {
@@ -416,8 +412,7 @@ static bool make_shadows(sim *s) {
     return enough;
 }
 
-/* ---- memory of the block ---------------------------------------------------------------------------------
- */
+/* ---- memory of the block ------------------------------------------------------------------------------- */
 
 static size_t rounded(size_t bytes) {
     return (bytes + 127) / 128 * 128;
@@ -483,8 +478,7 @@ static void fill_frame(const sim *s, const warp *w) {
     }
 }
 
-/* ---- blocks ----------------------------------------------------------------------------------------------
- */
+/* ---- blocks -------------------------------------------------------------------------------------------- */
 
 static void begin_block(sim *s) {
     sim_block *b = &s->block;
@@ -575,22 +569,26 @@ static bool meet(sim *s) {
     return true;
 }
 
+static bool goes_on(const sim *s) {
+    return !s->stopped && !s->out_of_memory;
+}
+
 static void run_block(sim *s) {
     sim_block *b = &s->block;
     begin_block(s);
     do {
-        for (int i = 0; i < b->nwarps && !s->stopped && !s->out_of_memory; i++) {
+        for (int i = 0; i < b->nwarps && goes_on(s); i++) {
             if (b->warps[i].state != WARP_EXITED) {
                 sim_warp_run(s, &b->warps[i]);
             }
         }
-    } while (!s->stopped && !s->out_of_memory && meet(s));
+    } while (goes_on(s) && meet(s));
     for (int i = 0; i < s->t->nbuffers; i++) {
         if (s->buffers[i].shadow != NULL && s->buffers[i].shadow_owner == &s->buffers[i]) {
             race_block_ended(s->buffers[i].shadow);
         }
     }
-    s->result->blocks += !s->stopped;
+    s->result->blocks += goes_on(s);
 }
 
 static void run_grid(sim *s) {
@@ -599,9 +597,9 @@ static void run_grid(sim *s) {
     }
     int64_t *at = s->block.index;
     uint32_t number = 0;
-    for (at[2] = 0; at[2] < s->grid[2]; at[2]++) {
-        for (at[1] = 0; at[1] < s->grid[1]; at[1]++) {
-            for (at[0] = 0; at[0] < s->grid[0] && !s->stopped && !s->out_of_memory; at[0]++) {
+    for (at[2] = 0; at[2] < s->grid[2] && goes_on(s); at[2]++) {
+        for (at[1] = 0; at[1] < s->grid[1] && goes_on(s); at[1]++) {
+            for (at[0] = 0; at[0] < s->grid[0] && goes_on(s); at[0]++) {
                 s->block.number = number++;
                 run_block(s);
             }
@@ -609,8 +607,7 @@ static void run_grid(sim *s) {
     }
 }
 
-/* ---- public ----------------------------------------------------------------------------------------------
- */
+/* ---- public -------------------------------------------------------------------------------------------- */
 
 static double now(void) {
     struct timespec t;

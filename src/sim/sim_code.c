@@ -37,8 +37,7 @@ typedef struct compiler {
 
 static code_reg value_of(compiler *c, const node *x);
 
-/* ---- growing ---------------------------------------------------------------------------------------------
- */
+/* ---- growing ------------------------------------------------------------------------------------------- */
 
 /* Room for one more of `size` bytes; the arena's memory while memory lacks. */
 static void *grown(compiler *c, void *items, int n, int *capacity, size_t size) {
@@ -81,8 +80,7 @@ static void patch(compiler *c, int at) {
     }
 }
 
-/* ---- registers -------------------------------------------------------------------------------------------
- */
+/* ---- registers ----------------------------------------------------------------------------------------- */
 
 static int32_t reg_bytes(const compiler *c, int64_t type, bool uniform) {
     return uniform ? 8 : lane_bytes(type) * c->wave;
@@ -158,8 +156,7 @@ static code_reg spread(compiler *c, code_reg r) {
     return wide;
 }
 
-/* ---- operations ------------------------------------------------------------------------------------------
- */
+/* ---- operations ---------------------------------------------------------------------------------------- */
 
 static code_reg cast_to(compiler *c, code_reg r, int64_t type, tg_loc at) {
     if (r.type == type) {
@@ -264,8 +261,7 @@ static code_reg select_of(compiler *c, code_reg condition, code_reg x, code_reg 
     return out;
 }
 
-/* ---- masks -----------------------------------------------------------------------------------------------
- */
+/* ---- masks --------------------------------------------------------------------------------------------- */
 
 static void deeper(compiler *c) {
     c->depth++;
@@ -361,8 +357,7 @@ static code_reg both_or_either(compiler *c, const node *x) {
     return x->op == TG_BOTH ? select_of(c, a, b, a, x->at) : select_of(c, a, a, b, x->at);
 }
 
-/* ---- accesses --------------------------------------------------------------------------------------------
- */
+/* ---- accesses ------------------------------------------------------------------------------------------ */
 
 static int place_of(compiler *c, tg_loc at) {
     sim_code *code = c->code;
@@ -414,8 +409,7 @@ static code_reg load(compiler *c, const code_site *site) {
     return out;
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 static code_reg variable(compiler *c, const node *x) {
     const code_reg r = c->code->vars[x->var->id];
@@ -476,8 +470,7 @@ static code_reg value_of(compiler *c, const node *x) {
     return r;
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------
- */
+/* ---- statements ---------------------------------------------------------------------------------------- */
 
 static void block(compiler *c, const thread_block *b);
 
@@ -684,8 +677,7 @@ static void block(compiler *c, const thread_block *b) {
     c->top = outside;
 }
 
-/* ---- frames ----------------------------------------------------------------------------------------------
- */
+/* ---- frames -------------------------------------------------------------------------------------------- */
 
 static bool has_view(const thread_kernel *t, const buffer *b) {
     for (int i = 0; i < t->nbuffers; i++) {

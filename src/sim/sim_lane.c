@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-/* ---- floats as bits --------------------------------------------------------------------------------------
- */
+/* ---- floats as bits ------------------------------------------------------------------------------------ */
 
 static inline uint32_t bits_of(float x) {
     uint32_t bits;
@@ -49,8 +48,7 @@ static inline uint32_t bf16_out(float x) {
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-/* ---- shapes of kernels -----------------------------------------------------------------------------------
- */
+/* ---- shapes of kernels --------------------------------------------------------------------------------- */
 
 /* p and q: the operands, r: the result; `look` is true where dsl/value.h must decide. */
 #define BINARY(name, in, to, expression, look)                                                               \
@@ -122,8 +120,7 @@ COMPARISONS(f64, double)
 COMPARISONS_HALF(f16)
 COMPARISONS_HALF(bf16)
 
-/* ---- floats ----------------------------------------------------------------------------------------------
- */
+/* ---- floats -------------------------------------------------------------------------------------------- */
 
 /* Of equal operands (zeros of two signs) and of NaN value.h decides. */
 #define FLOATS(suffix, in)                                                                                   \
@@ -149,8 +146,7 @@ FLOATS_HALF(f16)
 FLOATS_HALF(bf16)
 UNARY(abs_f32, float, float, float_of(bits_of(p) & 0x7fffffff), 0)
 
-/* ---- integers --------------------------------------------------------------------------------------------
- */
+/* ---- integers ------------------------------------------------------------------------------------------ */
 
 /* Results of 8 and 16 bits wrap: `narrow` is the type, unsigned arithmetic the way. */
 #define SMALL(suffix, narrow)                                                                                \
@@ -231,8 +227,7 @@ BINARY(shr_i64, int64_t, int64_t, p >> (q & 63), q<0 || q> 63)
 BINARY(shl_u64, uint64_t, uint64_t, p << (q & 63), q > 63)
 BINARY(shr_u64, uint64_t, uint64_t, p >> (q & 63), q > 63)
 
-/* ---- conversions -----------------------------------------------------------------------------------------
- */
+/* ---- conversions --------------------------------------------------------------------------------------- */
 
 UNARY(copy_4, uint32_t, uint32_t, p, 0)
 UNARY(copy_8, uint64_t, uint64_t, p, 0)
@@ -263,8 +258,7 @@ UNARY(to_bool_8, uint64_t, int32_t, p != 0, 0)
 UNARY(f32_i32, float, int32_t, IN_I32((double)p) ? (int32_t)p : 0, !IN_I32((double)p))
 UNARY(f64_i32, double, int32_t, IN_I32(p) ? (int32_t)p : 0, !IN_I32(p))
 
-/* ---- which kernel ----------------------------------------------------------------------------------------
- */
+/* ---- which kernel -------------------------------------------------------------------------------------- */
 
 typedef enum { SET_I32, SET_U32, SET_I64, SET_U64, SET_F16, SET_BF16, SET_F32, SET_F64, SETS } lane_set_kind;
 
@@ -439,8 +433,7 @@ lane_kernel *lane_cast(int64_t from, int64_t to) {
     return type_is_float(to) ? cast_to_float(set_of(from), to) : cast_integer(from, to);
 }
 
-/* ---- single lanes ----------------------------------------------------------------------------------------
- */
+/* ---- single lanes -------------------------------------------------------------------------------------- */
 
 int lane_bytes(int64_t type) {
     return type_bits(type) == 64 ? 8 : 4;
@@ -466,8 +459,7 @@ void lane_set(void *reg, int lane, value v) {
     memcpy((unsigned char *)reg + 4 * (size_t)lane, &bits, sizeof bits);
 }
 
-/* ---- moving ----------------------------------------------------------------------------------------------
- */
+/* ---- moving -------------------------------------------------------------------------------------------- */
 
 void lane_broadcast(void *restrict out, const void *restrict from, int bytes, int n) {
     if (bytes == 8) {

@@ -25,8 +25,7 @@ typedef struct access {
     int64_t address[SIM_MAX_WAVE]; /* bytes from the buffer's beginning */
 } access;
 
-/* ---- texts -----------------------------------------------------------------------------------------------
- */
+/* ---- texts --------------------------------------------------------------------------------------------- */
 
 static void add_list(text *out, const int64_t *x, int n) {
     text_add(out, "[");
@@ -53,8 +52,7 @@ static const char *or_nothing(const text *t) {
     return t->s != NULL ? t->s : "";
 }
 
-/* ---- addresses -------------------------------------------------------------------------------------------
- */
+/* ---- addresses ----------------------------------------------------------------------------------------- */
 
 static int64_t index_of(const warp *w, code_reg r, int lane) {
     int64_t x;
@@ -194,8 +192,7 @@ static int64_t address_of(const access *a, int lane) {
     return a->address[a->uniform ? 0 : lane];
 }
 
-/* ---- observing -------------------------------------------------------------------------------------------
- */
+/* ---- observing ----------------------------------------------------------------------------------------- */
 
 /* Shared memory and locals start aligned for any access, a tensor as it is declared.  Widths are powers of
  * two. */
@@ -362,8 +359,7 @@ static void observe(sim *s, const warp *w, const access *a) {
     check_written(s, w, a);
 }
 
-/* ---- moving between memory and registers -----------------------------------------------------------------
- */
+/* ---- moving between memory and registers --------------------------------------------------------------- */
 
 /* Element j of every lane into register j. */
 #define GATHER(memory, lane_type)                                                                            \
@@ -499,8 +495,7 @@ static void read_bytes(const sim *s, access *a, const unsigned char *base, void 
     clear_lanes(out, stride, one, a->site->lanes, a->active & ~a->inside);
 }
 
-/* ---- locals ----------------------------------------------------------------------------------------------
- */
+/* ---- locals -------------------------------------------------------------------------------------------- */
 
 static uint64_t *written_lanes(const warp *w, const sim_buffer *b) {
     return (uint64_t *)(void *)(w->frame + b->written_at);
@@ -602,8 +597,7 @@ static void check_local_bytes(sim *s, const warp *w, const access *a) {
     }
 }
 
-/* ---- the instructions ------------------------------------------------------------------------------------
- */
+/* ---- the instructions ---------------------------------------------------------------------------------- */
 
 void sim_memory_load(sim *s, warp *w, const code_instr *i) {
     access a;

@@ -56,8 +56,7 @@ static bool touch_cell(race_cell *c, race_access access, const race_who *who, ra
     return races;
 }
 
-/* ---- tensors: pages, and the first access of the run ------------------------------------------------------
- */
+/* ---- tensors: pages, and the first access of the run --------------------------------------------------- */
 
 /* Items with room for one more; NULL without memory, and then nothing changed. */
 static void *grown(void *items, int64_t n, int64_t *capacity, size_t size) {
@@ -140,8 +139,7 @@ static bool touch_paged(race_shadow *s, int64_t cell, race_access access, const 
     return in_block || between;
 }
 
-/* ---- public ----------------------------------------------------------------------------------------------
- */
+/* ---- public -------------------------------------------------------------------------------------------- */
 
 race_shadow *race_shadow_new(int64_t bytes, int granule_log2, bool paged) {
     race_shadow *s = calloc(1, sizeof *s);

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- arithmetic ------------------------------------------------------------------------------------------
- */
+/* ---- arithmetic ---------------------------------------------------------------------------------------- */
 
 static value compute(const code_instr *i, value a, value b, value_fault *fault) {
     if (i->op == CODE_CAST) {
@@ -77,8 +76,7 @@ static void run_bitcast(const sim *s, const warp *w, const code_instr *i) {
     }
 }
 
-/* ---- masks -----------------------------------------------------------------------------------------------
- */
+/* ---- masks --------------------------------------------------------------------------------------------- */
 
 static mask_frame *push(warp *w, tg_loc at) {
     mask_frame *f = &w->frames[w->nframes++];
@@ -157,8 +155,7 @@ tg_loc sim_divergence(const warp *w, int lane) {
     return (tg_loc){0};
 }
 
-/* ---- between lanes ---------------------------------------------------------------------------------------
- */
+/* ---- between lanes ------------------------------------------------------------------------------------- */
 
 static void report_absent(sim *s, const warp *w, const code_instr *i, int lane, int partner) {
     const bool exists = partner < s->wave && (w->all >> partner & 1);
@@ -215,8 +212,7 @@ static void run_shuffle(sim *s, const warp *w, const code_instr *i) {
     exchange(s, w, i, w->frame + i->a.at, i->stmt->stride, w->frame + i->dst);
 }
 
-/* ---- print and check -------------------------------------------------------------------------------------
- */
+/* ---- print and check ----------------------------------------------------------------------------------- */
 
 /* One conversion of a format: "%-8.3" flags, width and precision; its letter; bytes of the format used. */
 typedef struct conversion {
@@ -312,8 +308,7 @@ static void run_check(sim *s, const warp *w, const code_instr *i) {
     }
 }
 
-/* ---- the loop --------------------------------------------------------------------------------------------
- */
+/* ---- the loop ------------------------------------------------------------------------------------------ */
 
 enum { BETWEEN_LOOKS = 1 << 20 };
 
