@@ -61,6 +61,9 @@ void cuda_use(printer *p, prelude_part part, prelude_tag tag) {
     if (part == PRELUDE_ATOMIC_CAS && tag != TAG_ADD) {
         cuda_use(p, PRELUDE_MIN_MAX, TAG_FLOAT);
     }
+    if (part == PRELUDE_ATOMIC_NATIVE && (tag == TAG_F16 || tag == TAG_BF16)) {
+        cuda_use(p, tag == TAG_F16 ? PRELUDE_F16 : PRELUDE_BF16, TAG_NONE);
+    }
     const bool is_number = tag == TAG_DOUBLE || (tag >= TAG_INT && tag <= TAG_ULONG);
     if (part == PRELUDE_BF16 && is_number) {
         cuda_use(p, PRELUDE_ODD, tag);
