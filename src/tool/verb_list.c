@@ -33,30 +33,13 @@ typedef struct question {
 /* ---- in the child ----------------------------------------------------------------------------------------
  */
 
+/* What only the block view has. */
 static bool is_tile_word(const tile_stmt *s) {
-    switch (s->kind) {
-    case TILE_COPY:
-    case TILE_REDUCE:
-    case TILE_FINALIZE:
-        return true;
-    case TILE_FILL:
-        return s->dst && s->dst->buffer && s->dst->buffer->space != TG_LOCAL;
-    case TILE_LOOP:
-        return s->scope == TG_PARALLEL || s->scope == TG_PIPELINED;
-    case TILE_ALLOC:
-        return s->buffer && (s->buffer->space == TG_FRAGMENT || s->buffer->space == TG_REDUCER);
-    case TILE_LET:
-    case TILE_ALLREDUCE:
-    case TILE_STORE:
-    case TILE_ACCUM:
-    case TILE_ATOMIC:
-    case TILE_SYNC:
-    case TILE_PRINT:
-    case TILE_CHECK:
-    case TILE_WHEN:
-        return false;
-    }
-    return false;
+    const tg_space space = s->buffer ? s->buffer->space : TG_LOCAL;
+    return s->kind == TILE_COPY || s->kind == TILE_REDUCE || s->kind == TILE_FINALIZE ||
+           (s->kind == TILE_FILL && s->dst && s->dst->buffer && s->dst->buffer->space != TG_LOCAL) ||
+           (s->kind == TILE_LOOP && (s->scope == TG_PARALLEL || s->scope == TG_PIPELINED)) ||
+           (s->kind == TILE_ALLOC && (space == TG_FRAGMENT || space == TG_REDUCER));
 }
 
 static bool has_tile_word(const tile_block *b) {
