@@ -25,7 +25,7 @@ static const char *word_type(int64_t bytes) {
     case 16:
         return "uint4";
     default:
-        return NULL;
+        return ""; /* no word: nothing that a caller prints */
     }
 }
 
@@ -35,7 +35,7 @@ static int64_t access_bytes(const node *ref) {
 
 /* One move of a whole word: from memory, or the same constant in all lanes. */
 static bool is_word_move(const thread_stmt *s) {
-    if (s->accumulates || !word_type(access_bytes(s->dst))) {
+    if (s->accumulates || !*word_type(access_bytes(s->dst))) {
         return false;
     }
     if (s->value->kind == E_LOAD) {
@@ -294,6 +294,23 @@ static void barrier(printer *p, const thread_stmt *s) {
     }
 }
 
+/* The number of elements that come from memory is told in bytes. */
+static void copy_async(printer *p, const thread_stmt *s) {
+    text *out = &p->out->text;
+    cuda_use(p, PRELUDE_COPY_ASYNC, TAG_COPY);
+    cuda_line_open(p, s->at);
+    text_print(out, "copy_async<%lld>(&", (long long)access_bytes(s->dst));
+    cuda_ref(p, s->dst);
+    text_add(out, ", &");
+    cuda_ref(p, s->value->arg[0]);
+    if (s->extent) {
+        const int size = type_bytes(s->dst->buffer->type);
+        text_add(out, ", ");
+        cuda_expr(p, size == 1 ? s->extent : expr_mul(p->t->memory, s->extent, size), LEVEL_NONE, 0);
+    }
+    text_add(out, ");");
+}
+
 /* ---- print and check ------------------------------------------------------------------------------------- */
 
 /* The next conversion of a printf format after *s, as the C type that it takes; 0 at the end. */
@@ -368,6 +385,9 @@ static bool is_one_line(const thread_stmt *s) {
     case THREAD_ATOMIC:
     case THREAD_BARRIER:
     case THREAD_PRINT:
+    case THREAD_COPY_ASYNC:
+    case THREAD_COMMIT:
+    case THREAD_WAIT:
         return true;
     case THREAD_CHECK: /* an if of its own: an else would be taken for its */
     case THREAD_DECL:
@@ -494,6 +514,19 @@ static void statement(printer *p, const thread_stmt *s) {
         break;
     case THREAD_CHECK:
         check(p, s);
+        break;
+    case THREAD_COPY_ASYNC:
+        copy_async(p, s);
+        break;
+    case THREAD_COMMIT:
+        cuda_use(p, PRELUDE_COPY_ASYNC, TAG_COMMIT);
+        cuda_line_open(p, s->at);
+        text_add(&p->out->text, "copy_async_commit();");
+        break;
+    case THREAD_WAIT:
+        cuda_use(p, PRELUDE_COPY_ASYNC, TAG_WAIT);
+        cuda_line_open(p, s->at);
+        text_print(&p->out->text, "copy_async_wait<%lld>();", (long long)s->count);
         break;
     }
     const char *why = s->kind == THREAD_CHECK ? p->t->checks[s->check].message : s->why;

@@ -397,6 +397,8 @@ static const char *collective_word(const tile_stmt *s) {
     case TILE_PRINT:
     case TILE_CHECK:
     case TILE_WHEN:
+    case TILE_COMMIT:
+    case TILE_WAIT:
         break;
     }
     return NULL;

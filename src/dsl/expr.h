@@ -65,6 +65,7 @@ typedef struct buffer {
     int id;                    /* dense within the kernel */
     int64_t offset;            /* shared: byte offset in the block's arena, after thread_arena */
     buffer_layout layout;      /* shared */
+    const struct layout *registers; /* fragments and reducers: who holds what, after tile_layout; else NULL */
     tg_loc at;
 } buffer;
 

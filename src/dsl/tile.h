@@ -26,7 +26,10 @@ typedef enum tile_kind {
     TILE_PRINT,     /* format, values */
     TILE_CHECK,     /* value (bool), format: the message */
     TILE_LOOP,      /* scope: SERIAL, UNROLLED, VECTORIZED, PARALLEL, PIPELINED over axes; body */
-    TILE_WHEN       /* value ? body : otherwise */
+    TILE_WHEN,      /* value ? body : otherwise */
+    /* made by tile_pipeline only */
+    TILE_COMMIT,    /* the thread's asynchronous copies since the last one become a group (maybe an empty one) */
+    TILE_WAIT       /* until at most `option` groups of the thread are in flight */
 } tile_kind;
 
 typedef struct tile_stmt tile_stmt;
@@ -57,6 +60,9 @@ struct tile_stmt {
     node **extents; /* of the axes */
     tile_block body, otherwise;
     bool has_otherwise;
+    bool is_async;               /* TILE_COPY: by asynchronous copies; complete after commit and wait */
+    const char *why;             /* the compiler's reason for what nobody wrote, or for what was not done */
+    const struct layout *spread; /* COPY, FILL, parallel LOOP: how it is spread, after tile_layout; else NULL */
 };
 
 typedef enum param_source { PARAM_PROBLEM, PARAM_GIVEN, PARAM_TUNED, PARAM_DEFAULT } param_source;

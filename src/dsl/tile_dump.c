@@ -136,7 +136,7 @@ static void print_alloc(const buffer *b, text *out) {
 }
 
 static void print_copy(const tile_stmt *s, text *out) {
-    print_pair("copy", s->src, " -> ", s->dst, out);
+    print_pair(s->is_async ? "copy async" : "copy", s->src, " -> ", s->dst, out);
     if (s->options.width) {
         text_print(out, " width %d", s->options.width);
     }
@@ -240,6 +240,12 @@ static void print_stmt(const tile_stmt *s, text *out) {
     case TILE_WHEN:
         text_add(out, "when ");
         expr_print(s->value, out);
+        break;
+    case TILE_COMMIT:
+        text_add(out, "commit");
+        break;
+    case TILE_WAIT:
+        text_print(out, "wait %lld", (long long)s->option);
         break;
     }
 }

@@ -173,6 +173,8 @@ static void together(machine *m, const tile_stmt *s) {
     case TILE_PRINT:
     case TILE_CHECK:
     case TILE_WHEN:
+    case TILE_COMMIT:
+    case TILE_WAIT:
         tg_bug("statement of kind %d is not collective", (int)s->kind);
         break;
     }
@@ -205,6 +207,8 @@ static const char *word(const tile_stmt *s) {
     case TILE_PRINT:
     case TILE_CHECK:
     case TILE_WHEN:
+    case TILE_COMMIT:
+    case TILE_WAIT:
         break;
     }
     return "?";

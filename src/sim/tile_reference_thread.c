@@ -200,6 +200,8 @@ static bool is_collective(machine *m, const tile_stmt *s) {
     case TILE_PRINT:
     case TILE_CHECK:
     case TILE_WHEN:
+    case TILE_COMMIT:
+    case TILE_WAIT:
         break;
     }
     return false;
@@ -243,6 +245,8 @@ static const tile_stmt *execute(machine *m, const tile_stmt *s) {
     case TILE_REDUCE:
     case TILE_FINALIZE:
     case TILE_SYNC:
+    case TILE_COMMIT:
+    case TILE_WAIT:
         tg_bug("collective statement of kind %d in one thread", (int)s->kind);
         break;
     }

@@ -1,0 +1,95 @@
+/* tile_layout.h -- where the elements of a tile live: in which thread, in which of its registers.
+ *
+ * A layout numbers the elements of a tile row by row and writes that number in mixed radix, least significant
+ * digit first.  Each digit is read off the thread's number or off the slot (register) number:
+ *
+ *     f16 tile [16][64], 128 threads, runs of 8:       number = i * 64 + j
+ *
+ *        digit 0   slot   extent 8    stride 1     \  j
+ *        digit 1   thread extent 8    stride 1     /
+ *        digit 2   thread extent 16   stride 8        i
+ *
+ *     so thread t holds elements (t / 8, t % 8 * 8 .. + 8) in its slots 0 .. 7.
+ *
+ * Threads that differ only in what no digit reads are replicas: they hold the same elements.  The product of
+ * the extents may exceed the number of elements (a guard is then needed) and threads may be more than a
+ * multiple of those used.  Where a digit would reach over two dimensions it is split, if it can be: dropping
+ * the digits of some dimensions (layout_project) gives the layout of what is indexed by the others alone.
+ *
+ * Everything is decided by enumeration over threads and slots; nothing by algebra on expressions. */
+#ifndef CODEGEN_TILE_LAYOUT_H
+#define CODEGEN_TILE_LAYOUT_H
+
+#include "codegen/target.h"
+#include "dsl/tile.h"
+
+typedef enum layout_source { LAYOUT_SLOT, LAYOUT_THREAD } layout_source;
+
+/* Its value is (slot or thread) / stride % extent. */
+typedef struct layout_digit {
+    layout_source source;
+    int64_t extent, stride;
+    int dim;       /* the dimension it belongs to; -1: it reaches over several */
+    int64_t place; /* what the element number grows by when the digit grows by one */
+} layout_digit;
+
+enum { LAYOUT_DIGITS = 16 };
+
+typedef struct layout {
+    int rank;
+    int64_t dim[TG_MAX_RANK]; /* outermost first */
+    int64_t elements;
+    int64_t threads; /* of the block */
+    int n;
+    layout_digit digit[LAYOUT_DIGITS]; /* least significant first */
+    int64_t slots;                     /* registers of a thread */
+    int64_t run;                       /* consecutive elements in consecutive slots */
+    bool is_padded;                    /* some (thread, slot) pairs hold no element */
+    bool is_split;                     /* every digit belongs to one dimension */
+    const char *why;                   /* which rule chose it, for people */
+    tg_loc at;                         /* the statement that decided */
+} layout;
+
+/* The free choice: flattened, runs of consecutive elements for each thread, neighbours on neighbours.  `run`
+ * is the widest power of two up to max_run that divides the innermost extent and leaves no thread without
+ * work. `wants_split` (fragments): up to half of the threads may become replicas or idle so that the layout
+ * is split. */
+layout *layout_spread(arena *a, int rank, const int64_t *dim, int64_t threads, int64_t max_run,
+                      bool wants_split);
+/* The layout of what is indexed by the dimensions with keep[i] alone, the others dropped: their threads
+ * become replicas, their slots vanish.  NULL when the layout is not split. */
+layout *layout_project(arena *a, const layout *l, const bool *keep);
+bool layout_equal(const layout *a, const layout *b);
+
+/* Enumeration: the indices of the element in slot s of thread t; false where there is none. */
+bool layout_element(const layout *l, int64_t t, int64_t s, int64_t *index);
+/* Is t the one replica that stores?  (The lowest-numbered holder.) */
+bool layout_is_first(const layout *l, int64_t t);
+/* The slot in which thread t holds the element with these indices; -1 when it does not hold it. */
+int64_t layout_slot(const layout *l, int64_t t, const int64_t *index);
+
+/* Expressions: indices of the element that thread `t` (an expression) holds in slot `s`.  `inside` becomes
+ * the condition under which there is one, NULL when always; `first` that under which t is the storing
+ * replica, NULL when every thread is. */
+void layout_indices(arena *a, const layout *l, node *t, node *s, node **index, node **inside);
+node *layout_first(arena *a, const layout *l, node *t);
+
+/* An element of a fragment seen from a loop: iterations of the loop (its axes `axis[0..loop->rank)`) are
+ * spread by `loop`, the fragment by `held`, and the fragment is indexed by index[0..held->rank), expressions
+ * over the axes and over uniform variables.  Gives the slot as an expression over `slot`, the loop's slot
+ * number (constants after unrolling), when in every iteration the thread holds the element itself; NULL
+ * otherwise. */
+node *layout_slot_in(arena *a, const layout *loop, var *const *axis, const layout *held, node *const *index,
+                     node *slot);
+
+/* Thread x slot tables and the reason, as `emit --stage tile_layout` shows them. */
+void layout_print(const layout *l, const char *name, text *out);
+
+/* ---- decisions: what the pass tile_layout leaves --------------------------------------------------------
+ */
+
+/* The layout of a fragment or (finalized) reducer: buffer.registers.  Of a parallel loop, copy or fill that
+ * is spread over threads: tile_stmt.spread.  Both NULL where the statement decides nothing. */
+void tile_layout(tg_kernel *k, const target *t);
+
+#endif
