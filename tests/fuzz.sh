@@ -1,0 +1,44 @@
+#!/bin/sh
+# fuzz.sh -- what the command reads from files and the command line, given bytes that nobody wrote: no crash, no leak,
+# never a refusal without a message.  A short run of each fuzzer; FUZZ_SECONDS=600 sh tests/fuzz.sh is a long one.
+set -u
+clang=$(command -v clang || command -v clang-14)
+: "${TEGULA_BUILD:?the build folder}"
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n); int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return n && *d ? 0 : 0; }' >"$work/probe.c"
+if [ -z "$clang" ] || ! "$clang" -fsanitize=fuzzer,address "$work/probe.c" -o "$work/probe" 2>/dev/null; then
+    echo "clang with libFuzzer is not on this machine"
+    exit 77
+fi
+
+passed=0 failed=0
+sources="src/tool/options.c src/tool/nearest.c src/tool/npy.c src/tool/yaml.c src/tool/rows.c src/tool/devices.c
+    src/tool/tool.c src/codegen/target.c src/runtime/error.c $TEGULA_BUILD/generated/gallery_files.c $(ls src/dsl/*.c)"
+mkdir "$work/objects"
+for source in $sources; do
+    "$clang" -std=c11 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Iinclude -Isrc \
+        -I"$TEGULA_BUILD/generated" -c "$source" -o "$work/objects/$(basename "$source" .c).o" || exit 1
+done
+for fuzzer in tests/fuzz/fuzz_*.c; do
+    name=$(basename "$fuzzer" .c)
+    mkdir "$work/$name.corpus"
+    case $name in
+    fuzz_yaml) cp examples/*.yaml "$work/$name.corpus" ;;
+    fuzz_options) printf 'run\nK\n-p\nN=4096\n--device\ncuda:0\n--in\na=b.npy\n--json\n' >"$work/$name.corpus/line" ;;
+    fuzz_npy) printf '\223NUMPY\001\000\066\000{"descr": "<f4", "fortran_order": False, "shape": (1,)}abcd' >"$work/$name.corpus/file" ;;
+    esac
+    if "$clang" -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iinclude -Isrc "$fuzzer" \
+        "$work"/objects/*.o -lyaml -lm -lpthread -o "$work/$name" >"$work/log" 2>&1 &&
+        (cd "$work" && "./$name" -max_total_time="${FUZZ_SECONDS:-5}" -max_len=4096 -rss_limit_mb=1024 "$name.corpus") \
+            >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $name"
+        tail -n 30 "$work/log"
+        cp "$work"/crash-* "$work"/leak-* "$TEGULA_BUILD" 2>/dev/null
+    fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
