@@ -333,3 +333,25 @@ Test(cuda_print, a_reason_is_a_comment_that_cannot_leave_its_line) {
     const char *body = whole(&(cuda_print_options){.body_only = true});
     cr_expect(strstr(body, "out = 1; // ends in a backslash  \n"), "%s", body);
 }
+
+Test(cuda_print, asynchronous_copies_say_their_bytes) {
+    static buffer tile = {.name = "tile", .space = TG_SHARED, .type = TG_F16, .rank = 2, .dim = {4, 64}, .id = 1};
+    static buffer x = {.name = "x", .space = TG_GLOBAL, .type = TG_F16, .rank = 1, .dim = {4096}, .id = 0};
+    static buffer *buffers[] = {&x, &tile};
+    static thread_param param = {.kind = PARAM_TENSOR, .buffer = &x};
+    node *place[] = {integer(TYPE_INDEX, 1), integer(TYPE_INDEX, 8)};
+    kernel.buffers = buffers;
+    kernel.nbuffers = 2;
+    kernel.params = &param;
+    kernel.nparams = 1;
+    thread_stmt *s = thread_append(&memory, &kernel.body, THREAD_COPY_ASYNC, here);
+    s->dst = expr_ref(&memory, here, &tile, 2, place, 8);
+    s->value = expr_load(&memory, here, expr_ref(&memory, here, &x, 1, place + 1, 8));
+    s->extent = integer(TYPE_INDEX, 3);
+    thread_append(&memory, &kernel.body, THREAD_COMMIT, here);
+    thread_append(&memory, &kernel.body, THREAD_WAIT, here)->count = 1;
+    const char *body = whole(NULL);
+    cr_expect(strstr(body, "    alignas(16) __shared__ f16 tile[4][64];\n"), "%s", body);
+    cr_expect(strstr(body, "    copy_async<16>(&tile[1][8], &x[8], 6);\n    copy_async_commit();\n"
+                           "    copy_async_wait<1>();\n}\n"), "%s", body);
+}

@@ -31,6 +31,7 @@ typedef enum prelude_part {
     PRELUDE_ATOMIC_NATIVE,
     PRELUDE_ATOMIC_CAS,
     PRELUDE_BARRIER,
+    PRELUDE_COPY_ASYNC,
     PRELUDE_CHECK,
     PRELUDE_PARTS
 } prelude_part;
@@ -61,6 +62,9 @@ typedef enum prelude_tag {
     TAG_F16,
     TAG_BF16,
     TAG_HALF,
+    TAG_COPY,
+    TAG_COMMIT,
+    TAG_WAIT,
     TAG_INFINITY,
     TAG_NAN,
     TAG_COUNT

@@ -19,7 +19,7 @@ static const char *const reserved[] = {
     "barrier", "bf16", "bitand", "bitor", "bits_as", "blockDim", "blockIdx", "bool", "break",
     "case", "catch", "char", "char16_t", "char32_t", "char8_t", "check_failed", "check_record", "class", "co_await",
     "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
-    "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast",
+    "continue", "copy_async", "copy_async_commit", "copy_async_wait", "decltype", "default", "delete", "do", "double", "dynamic_cast",
     "else", "enum", "errno", "exp", "expf", "explicit", "export", "extern",
     "f16", "fabs", "fabsf", "false", "float", "float_to_odd", "fmax", "fmaxf", "fmin", "fminf", "for", "friend",
     "goto", "gridDim", "i386", "if", "inline", "int", "linux", "log", "logf", "long",

@@ -35,6 +35,7 @@ static const part_row parts[PRELUDE_PARTS] = {
     [PRELUDE_ATOMIC_NATIVE] = {tg_template_atomic_native_cuh, "", true, PRELUDE_ATOMIC_NATIVE, TAG_NONE},
     [PRELUDE_ATOMIC_CAS] = {tg_template_atomic_cas_cuh, "", false, PRELUDE_BITS, TAG_NONE},
     [PRELUDE_BARRIER] = {tg_template_barrier_cuh, "", true, PRELUDE_BARRIER, TAG_NONE},
+    [PRELUDE_COPY_ASYNC] = {tg_template_copy_async_cuh, "", true, PRELUDE_COPY_ASYNC, TAG_NONE},
     [PRELUDE_CHECK] = {tg_template_check_cuh, "", false, PRELUDE_CHECK, TAG_NONE},
 };
 
@@ -46,7 +47,8 @@ static const char *const tags[TAG_COUNT] = {
     [TAG_NE] = "ne",         [TAG_LT] = "lt",       [TAG_LE] = "le",
     [TAG_GT] = "gt",         [TAG_GE] = "ge",       [TAG_ACCUMULATE] = "accumulate",
     [TAG_MIN] = "min",       [TAG_MAX] = "max",     [TAG_F16] = "f16",
-    [TAG_BF16] = "bf16",     [TAG_HALF] = "half",     [TAG_INFINITY] = "infinity", [TAG_NAN] = "nan",
+    [TAG_BF16] = "bf16",     [TAG_HALF] = "half",
+    [TAG_COPY] = "copy",     [TAG_COMMIT] = "commit", [TAG_WAIT] = "wait",     [TAG_INFINITY] = "infinity", [TAG_NAN] = "nan",
 };
 
 static uint32_t bit(prelude_tag tag) {
