@@ -51,7 +51,10 @@ breaches() {
                 where = substr($0, 1, RLENGTH - 1)
                 path = where
                 sub(/:[0-9]+$/, "", path)
-                if (!match($0, /[<"][^<>"]*[>"]/)) { print where ": unreadable #include"; next }
+                if (!match($0, /[<"][^<>"]*[>"]/)) { # a macro: a test may have headers given to it
+                    if (path !~ /^tests\//) print where ": unreadable #include"
+                    next
+                }
                 what = substr($0, RSTART, RLENGTH)
                 for (i = 1; i <= n; i++)
                     if (path ~ file[i]) {
