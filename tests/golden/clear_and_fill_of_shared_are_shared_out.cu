@@ -14,9 +14,9 @@ extern "C" __global__ void __launch_bounds__(32) clear_and_fill_of_shared_are_sh
     #pragma unroll
     for (int i = 0; i < 3; ++i)
         mine[i] = 0.5f;
-    for (int k = 0; k < 5; ++k) {
-        __syncthreads(); // all of tile_of_y is written before it is read
+    __syncthreads(); // all of tile_of_y is written before it is read
 
+    for (int k = 0; k < 5; ++k) {
         if (thread < 20)
             y[k * 20 + thread] = tile_of_y[k][thread] + ones[thread] + mine[k % 3];
     }
