@@ -239,6 +239,42 @@ EXPORT api_result cuStreamGetCtx(api_stream stream, api_context *context) {
     return 0;
 }
 
+/* ---- graphs: what is recorded runs at once, so a replay has nothing left to do ------------------------- */
+
+EXPORT api_result cuStreamBeginCapture_v2(api_stream stream, unsigned capture_mode) {
+    (void)capture_mode;
+    fake_capture(stream, 1);
+    return 0;
+}
+
+EXPORT api_result cuStreamEndCapture(api_stream stream, api_graph *graph) {
+    fake_capture(stream, 0);
+    *graph = malloc(1);
+    return 0;
+}
+
+EXPORT api_result cuGraphInstantiateWithFlags(api_graph_exec *replay, api_graph graph,
+                                              unsigned long long flags) {
+    (void)graph, (void)flags;
+    *replay = malloc(1);
+    return 0;
+}
+
+EXPORT api_result cuGraphLaunch(api_graph_exec replay, api_stream stream) {
+    (void)replay, (void)stream;
+    return 0;
+}
+
+EXPORT api_result cuGraphExecDestroy(api_graph_exec replay) {
+    free(replay);
+    return 0;
+}
+
+EXPORT api_result cuGraphDestroy(api_graph graph) {
+    free(graph);
+    return 0;
+}
+
 EXPORT api_result cuEventCreate(api_event *event, unsigned flags) {
     (void)flags;
     *event = malloc(1);

@@ -13,6 +13,7 @@
 
 #include <tegula/tegula.h>
 
+#include "runtime/bench.h"
 #include "runtime/image.h"
 #include "runtime/jit.h"
 #include "with_fake.h"
@@ -628,4 +629,25 @@ void restless(void) {
     grid(pid, N / 128) threads(tid, 128) {
         set(at(y, add(mul(pid, 128), tid)), (float)++n);
     }
+}
+
+/* ---- times ----------------------------------------------------------------------------------------------
+ */
+
+Test(jit, stream_mode_records_rotating_launches_and_divides_the_replay_by_their_number) {
+    tg_jit *jit = tg_jit_new("scale", counted, NULL, 0);
+    const tg_arg other[2] = {tg_arg_pointer((void *)0x30000), tg_arg_pointer((void *)0x40000)};
+    const tg_arg *const sets[2] = {two, other};
+    const tg_config config = TG_CONFIG(N, 1024, block, 128);
+    device_handle *d = NULL;
+    bench_figures figures;
+    cr_assert_eq(device_open(0, &d), TG_OK, "%s", tg_error());
+    cr_assert_eq(bench_stream(d, jit, &config, 2, 2, sets, &figures), TG_OK, "%s", tg_error());
+    cr_expect_eq(fake->param[0], 0x30000, "the last of an even number of launches is set 1");
+    cr_expect_eq(fake->broken_captures, 0);
+    cr_expect_float_eq(figures.median_us * figures.launches, 1500.0, 1e-6,
+                       "the double's replays take 1.5 ms");
+    cr_expect(figures.samples > 10 && figures.min_us <= figures.median_us);
+    tg_jit_free(jit);
+    device_close(d);
 }

@@ -25,6 +25,8 @@ typedef struct CUmod_st *api_module;
 typedef struct CUfunc_st *api_function;
 typedef struct CUstream_st *api_stream;
 typedef struct CUevent_st *api_event;
+typedef struct CUgraph_st *api_graph;
+typedef struct CUgraphExec_st *api_graph_exec;
 typedef struct CUlaunchConfig_st api_launch_config;
 typedef struct _nvrtcProgram *api_program;
 
@@ -97,6 +99,13 @@ enum {
     X(stream_synchronize, cuStreamSynchronize, (api_stream stream))                                          \
     X(stream_context, cuStreamGetCtx, (api_stream stream, api_context * context))                            \
     X(stream_capturing, cuStreamIsCapturing, (api_stream stream, unsigned *status))                          \
+    X(capture_begin, cuStreamBeginCapture_v2, (api_stream stream, unsigned mode))                            \
+    X(capture_end, cuStreamEndCapture, (api_stream stream, api_graph *graph))                                \
+    X(graph_instantiate, cuGraphInstantiateWithFlags,                                                        \
+      (api_graph_exec *replay, api_graph graph, unsigned long long flags))                                   \
+    X(graph_launch, cuGraphLaunch, (api_graph_exec replay, api_stream stream))                               \
+    X(graph_exec_destroy, cuGraphExecDestroy, (api_graph_exec replay))                                       \
+    X(graph_destroy, cuGraphDestroy, (api_graph graph))                                                      \
     X(event_create, cuEventCreate, (api_event * event, unsigned flags))                                      \
     X(event_destroy, cuEventDestroy_v2, (api_event event))                                                   \
     X(event_record, cuEventRecord, (api_event event, api_stream stream))                                     \
