@@ -1,14 +1,16 @@
 /* gemv.c -- one matrix-vector product, nine times: output[n] = sum over k of matrix[n, k] * vector[k].
  *
- * The matrix lies row after row, as the weights of a linear layer do.  Every kernel adds up in f32 and writes each
- * output once.  N and K need not be multiples of anything: `when` and `choose` stand guard at the edges, and where
- * nothing can be outside they leave no trace in the CUDA text.
+ * The matrix lies row after row, as the weights of a linear layer do.  Every kernel adds up in f32 and writes
+ * each output once.  N and K need not be multiples of anything: `when` and `choose` stand guard at the edges,
+ * and where nothing can be outside they leave no trace in the CUDA text.
  *
  * Read from the top: each kernel changes one thing of the one before. */
 #include <math.h>
 #include <tegula/kernel.h>
 
 #define REQUIRE_HALF(dtype) require((dtype) == F16 || (dtype) == BF16, "dtype must be f16 or bf16")
+
+/* ---- thread view ------------------------------------------------------------------------------------------- */
 
 /* One thread for one output.  The threads of a block share a tile of the vector. */
 KERNEL(thread_naive) {
@@ -35,7 +37,8 @@ KERNEL(thread_naive) {
             }
             serial(k, block_k) {
                 let(col, mad(pid_k, block_k, k));
-                set(at(matrix_shared, tid_n, k), choose(both(lt(row, N), lt(col, K)), at(matrix, row, col), 0));
+                set(at(matrix_shared, tid_n, k),
+                    choose(both(lt(row, N), lt(col, K)), at(matrix, row, col), 0));
             }
             sync_threads();
             serial(k, block_k) {
@@ -50,8 +53,8 @@ KERNEL(thread_naive) {
     }
 }
 
-/* K is shared out too: block_k threads for one output, their sums joined by atomics.  Neighbouring threads are in
- * different rows, so each load of a warp touches 32 of them. */
+/* K is shared out too: block_k threads for one output, their sums joined by atomics.  Neighbouring threads
+ * are in different rows, so each load of a warp touches 32 of them. */
 KERNEL(thread_naive_split_k) {
     params(N, K, dtype);
     tunables(block_n, 32, block_k, 32);
@@ -124,7 +127,8 @@ KERNEL(thread_split_k) {
     params(N, K, dtype);
     tunables(block_n, 32, block_k, 32, reduce_threads, 32);
     REQUIRE_HALF(dtype);
-    require(reduce_threads > 0 && block_k % reduce_threads == 0, "block_k must be a multiple of reduce_threads");
+    require(reduce_threads > 0 && block_k % reduce_threads == 0,
+            "block_k must be a multiple of reduce_threads");
     const int64_t tile_k = block_k / reduce_threads;
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
@@ -166,7 +170,8 @@ KERNEL(thread_coalesced_split_k) {
     params(N, K, dtype);
     tunables(block_n, 32, block_k, 32, reduce_threads, 8);
     REQUIRE_HALF(dtype);
-    require(reduce_threads > 0 && block_k % reduce_threads == 0, "block_k must be a multiple of reduce_threads");
+    require(reduce_threads > 0 && block_k % reduce_threads == 0,
+            "block_k must be a multiple of reduce_threads");
     const int64_t tile_k = block_k / reduce_threads;
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
@@ -296,7 +301,8 @@ KERNEL(thread_allreduce_split_k) {
     }
 }
 
-/* Through shared memory: neighbours load neighbouring elements, then each reads its own part back by wide loads. */
+/* Through shared memory: neighbours load neighbouring elements, then each reads its own part back by wide
+ * loads. */
 KERNEL(thread_shared_memory_split_k) {
     params(N, K, dtype);
     tunables(block_n, 2, reduce_threads, 32);
@@ -327,7 +333,8 @@ KERNEL(thread_shared_memory_split_k) {
                 when(eq(tid_n, 0)) {
                     set(at(vector_shared, k), choose(lt(col, K), at(vector, col), 0));
                 }
-                set(at(matrix_shared, tid_n, k), choose(both(lt(row, N), lt(col, K)), at(matrix, row, col), 0));
+                set(at(matrix_shared, tid_n, k),
+                    choose(both(lt(row, N), lt(col, K)), at(matrix, row, col), 0));
             }
             sync_threads();
             vectorized(k, tile_k) {
@@ -373,7 +380,8 @@ KERNEL(thread_intra_block_split_k) {
             when(eq(tid_n, 0)) {
                 set(at(vector_shared, tid_k), choose(lt(col, K), at(vector, col), 0));
             }
-            set(at(matrix_shared, tid_n, tid_k), choose(both(lt(row, N), lt(col, K)), at(matrix, row, col), 0));
+            set(at(matrix_shared, tid_n, tid_k),
+                choose(both(lt(row, N), lt(col, K)), at(matrix, row, col), 0));
             sync_threads();
             accum(accumulator, mul(f32(at(vector_shared, tid_k)), f32(at(matrix_shared, tid_n, tid_k))));
             sync_threads();
@@ -387,68 +395,201 @@ KERNEL(thread_intra_block_split_k) {
     }
 }
 
-/* ---- the reference: what every kernel must compute, in double ---------------------------------------------- */
+/* ---- block view -------------------------------------------------------------------------------------------- */
 
-/* f16 has 5 bits of exponent and 10 of fraction, bf16 8 and 7. */
-static int fraction_bits(int64_t dtype) {
-    return dtype == F16 ? 10 : 7;
+/* The schedule of thread_naive in four steps: make room for tiles, copy them in, compute, copy the result out.  Which
+ * thread does what, how wide the accesses are and where barriers stand is no longer said. */
+KERNEL(block_naive) {
+    params(N, K, dtype);
+    tunables(block_n, 128, block_k, 128);
+    REQUIRE_HALF(dtype);
+    tensor(vector, dtype, K);
+    tensor(matrix, dtype, N, K);
+    tensor(output, dtype, N);
+
+    grid(pid_n, ceildiv(N, block_n)) threads(block_n) {
+        shared(vector_shared, dtype, block_k);
+        shared(matrix_shared, dtype, block_n, block_k);
+        fragment(accumulator, F32, block_n);
+        clear(accumulator);
+
+        serial(pid_k, ceildiv(K, block_k)) {
+            copy(tile(vector, pid_k), vector_shared);
+            copy(tile(matrix, pid_n, pid_k), matrix_shared);
+            parallel(i, block_n) {
+                serial(k, block_k) {
+                    accum(at(accumulator, i), mul(f32(at(matrix_shared, i, k)), f32(at(vector_shared, k))));
+                }
+            }
+        }
+
+        copy(accumulator, tile(output, pid_n));
+    }
 }
 
-static int exponent_bias(int64_t dtype) {
-    return dtype == F16 ? 15 : 127;
+/* One block for one tile: more blocks than rows of tiles.  Each adds its part to the output, so the output must be
+ * f32, which does not round each of these sums to half, and must be 0 before.  The call is three steps: fill, this,
+ * cast_output. */
+KERNEL(block_split_k) {
+    params(N, K, dtype);
+    tunables(block_n, 128, block_k, 128);
+    REQUIRE_HALF(dtype);
+    tensor(vector, dtype, K);
+    tensor(matrix, dtype, N, K);
+    tensor(output, F32, N);
+
+    grid(pid_n, ceildiv(N, block_n), pid_k, ceildiv(K, block_k)) threads(block_n) {
+        shared(vector_shared, dtype, block_k);
+        shared(matrix_shared, dtype, block_n, block_k);
+        fragment(accumulator, F32, block_n);
+        clear(accumulator);
+
+        copy(tile(vector, pid_k), vector_shared);
+        copy(tile(matrix, pid_n, pid_k), matrix_shared);
+        parallel(i, block_n) {
+            serial(k, block_k) {
+                accum(at(accumulator, i), mul(f32(at(matrix_shared, i, k)), f32(at(vector_shared, k))));
+            }
+        }
+
+        parallel(i, block_n) {
+            let(row, mad(pid_n, block_n, i));
+            when(lt(row, N)) {
+                atomic_add(at(output, row), at(accumulator, i));
+            }
+        }
+    }
 }
 
-static double half_to_double(uint16_t half, int64_t dtype) {
-    const int fraction = fraction_bits(dtype), bias = exponent_bias(dtype);
-    const int exponent = (half & 0x7fff) >> fraction;
-    const int mantissa = half & ((1 << fraction) - 1);
-    double x;
-    if (exponent == 2 * bias + 1) {
-        x = mantissa ? (double)NAN : (double)INFINITY;
-    } else if (exponent == 0) {
-        x = ldexp(mantissa, 1 - bias - fraction);
-    } else {
-        x = ldexp(mantissa + (1 << fraction), exponent - bias - fraction);
+/* The two loops change places: k outside, and inside it all rows of the tile at once. */
+KERNEL(block_split_k_v2) {
+    params(N, K, dtype);
+    tunables(block_n, 128, block_k, 128);
+    REQUIRE_HALF(dtype);
+    tensor(vector, dtype, K);
+    tensor(matrix, dtype, N, K);
+    tensor(output, F32, N);
+
+    grid(pid_n, ceildiv(N, block_n), pid_k, ceildiv(K, block_k)) threads(block_n) {
+        shared(vector_shared, dtype, block_k);
+        shared(matrix_shared, dtype, block_n, block_k);
+        fragment(accumulator, F32, block_n);
+        clear(accumulator);
+
+        copy(tile(vector, pid_k), vector_shared);
+        copy(tile(matrix, pid_n, pid_k), matrix_shared);
+        serial(k, block_k) {
+            parallel(i, block_n) {
+                accum(at(accumulator, i), mul(f32(at(matrix_shared, i, k)), f32(at(vector_shared, k))));
+            }
+        }
+
+        parallel(i, block_n) {
+            let(row, mad(pid_n, block_n, i));
+            when(lt(row, N)) {
+                atomic_add(at(output, row), at(accumulator, i));
+            }
+        }
     }
-    return half & 0x8000 ? -x : x;
 }
 
-/* Rounds to nearest, ties to even. */
-static uint16_t double_to_half(double x, int64_t dtype) {
-    const int fraction = fraction_bits(dtype), bias = exponent_bias(dtype);
-    const unsigned sign = signbit(x) ? 0x8000 : 0;
-    const unsigned infinity = (2u * (unsigned)bias + 1) << fraction;
-    int exponent;
-    if (isnan(x)) {
-        return 0x7fff;
+/* The last step of the two above: copy converts. */
+KERNEL(cast_output) {
+    params(N, dtype);
+    tunables(block_n, 1024, num_threads, 256);
+    REQUIRE_HALF(dtype);
+    tensor(output, F32, N);
+    tensor(rounded, dtype, N);
+
+    grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
+        copy(slice(output, mul(pid_n, block_n), block_n), tile(rounded, pid_n));
     }
-    if (isinf(x)) {
-        return (uint16_t)(sign | infinity);
-    }
-    frexp(x, &exponent);
-    exponent = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
-    /* Counted in units of the last place, a carry out of the fraction moves into the exponent by itself. */
-    const double units = nearbyint(ldexp(fabs(x), fraction - exponent));
-    const unsigned half = (unsigned)units + ((unsigned)(exponent + bias - 1) << fraction);
-    return (uint16_t)(sign | (half < infinity ? half : infinity));
 }
 
-void gemv_reference(const tg_config *config, void *const args[]) {
-    const uint16_t *vector = args[0], *matrix = args[1];
-    uint16_t *output = args[2];
-    int64_t N = 0, K = 0, dtype = F16;
-    static _Thread_local double value[1 << 16]; /* of every half: looking up is faster than converting */
-    tg_config_get(config, "N", &N);
-    tg_config_get(config, "K", &K);
-    tg_config_get(config, "dtype", &dtype);
-    for (int half = 0; half < 1 << 16; half++) {
-        value[half] = half_to_double((uint16_t)half, dtype);
+/* block_naive with one word changed: the copies of later tiles run while this tile is added up. */
+KERNEL(block_pipelined) {
+    params(N, K, dtype);
+    tunables(block_n, 128, block_k, 128, num_stages, 2);
+    REQUIRE_HALF(dtype);
+    tensor(vector, dtype, K);
+    tensor(matrix, dtype, N, K);
+    tensor(output, dtype, N);
+
+    grid(pid_n, ceildiv(N, block_n)) threads(block_n) {
+        shared(vector_shared, dtype, block_k);
+        shared(matrix_shared, dtype, block_n, block_k);
+        fragment(accumulator, F32, block_n);
+        clear(accumulator);
+
+        pipelined(pid_k, ceildiv(K, block_k), num_stages) {
+            copy(tile(vector, pid_k), vector_shared);
+            copy(tile(matrix, pid_n, pid_k), matrix_shared);
+            parallel(i, block_n) {
+                serial(k, block_k) {
+                    accum(at(accumulator, i), mul(f32(at(matrix_shared, i, k)), f32(at(vector_shared, k))));
+                }
+            }
+        }
+
+        copy(accumulator, tile(output, pid_n));
     }
+}
+
+/* The whole tile is spread over the threads, in registers, and many threads add to the same sum: that is what a
+ * reducer is for.  The shortest of the fourteen. */
+KERNEL(block_alloc_reducer) {
+    params(N, K, dtype);
+    tunables(block_n, 128, block_k, 128, num_stages, 2, num_threads, 256);
+    REQUIRE_HALF(dtype);
+    require(block_n * block_k <= 128 * num_threads, "a thread would hold more than 128 elements of a tile");
+    tensor(vector, dtype, K);
+    tensor(matrix, dtype, N, K);
+    tensor(output, dtype, N);
+
+    grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
+        fragment(vector_fragment, dtype, block_k);
+        fragment(matrix_fragment, dtype, block_n, block_k);
+        reducer(sums, SUM, F32, block_n);
+        clear(sums);
+
+        pipelined(pid_k, ceildiv(K, block_k), num_stages) {
+            copy(tile(vector, pid_k), vector_fragment);
+            copy(tile(matrix, pid_n, pid_k), matrix_fragment);
+            parallel(i, block_n, k, block_k) {
+                accum(at(sums, i), mul(f32(at(matrix_fragment, i, k)), f32(at(vector_fragment, k))));
+            }
+        }
+
+        finalize(sums);
+        copy(sums, tile(output, pid_n));
+    }
+}
+
+/* ---- the references: what every kernel must compute, in double --------------------------------------------- */
+
+static void gemv(const tg_config *config, const uint16_t *vector, const uint16_t *matrix, uint16_t *output) {
+    const int64_t N = value_of(config, "N"), K = value_of(config, "K"), dtype = value_of(config, "dtype");
     for (int64_t n = 0; n < N; n++) {
         double sum = 0;
         for (int64_t k = 0; k < K; k++) {
-            sum += value[matrix[n * K + k]] * value[vector[k]];
+            sum += half_to_double(matrix[n * K + k], dtype) * half_to_double(vector[k], dtype);
         }
         output[n] = double_to_half(sum, dtype);
+    }
+}
+
+void gemv_reference(const tg_config *config, void *const args[]) {
+    gemv(config, args[0], args[1], args[2]);
+}
+
+/* Of a call in steps: the sums in f32 stand between the matrix and what is asked for. */
+void gemv_split_reference(const tg_config *config, void *const args[]) {
+    gemv(config, args[0], args[1], args[3]);
+}
+
+void cast_output_reference(const tg_config *config, void *const args[]) {
+    const int64_t N = value_of(config, "N"), dtype = value_of(config, "dtype");
+    for (int64_t n = 0; n < N; n++) {
+        put_element(args[1], dtype, n, element_of(args[0], F32, n));
     }
 }

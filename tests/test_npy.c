@@ -33,7 +33,8 @@ Test(npy, headers_as_numpy_writes_them) {
     npy h;
     cr_assert(parses("{'descr': '<f2', 'fortran_order': False, 'shape': (3, 4), }      \n", 24, &h));
     cr_assert(h.type == TG_F16 && h.rank == 2 && h.dim[0] == 3 && h.dim[1] == 4);
-    cr_assert(parses("{'descr': '|b1', 'fortran_order': False, 'shape': (5,), }\n", 5, &h) && h.type == TG_BOOL);
+    cr_assert(parses("{'descr': '|b1', 'fortran_order': False, 'shape': (5,), }\n", 5, &h) &&
+              h.type == TG_BOOL);
     cr_assert(parses("{\"shape\": (), \"descr\": \"<i8\", \"fortran_order\": False}", 8, &h) && h.rank == 0);
     cr_assert(parses("{'descr': '<V2', 'fortran_order': False, 'shape': (2,)}", 4, &h) && h.type == 0);
     cr_assert(parses("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 7)}", 0, &h) && h.bytes == 0);

@@ -82,12 +82,13 @@ Test(options, values_are_integers_element_types_or_reals) {
 }
 
 Test(options, other_values_are_refused) {
-    static const char *const words[] = {"x",  "",   "0x", "1 ",  "+",  "--1", "9223372036854775808", "F16",
-                                        "1k", "0b1", "1.5.2", "e5", "f",  "nan(", "-0x8000000000000001"};
+    static const char *const words[] = {"x",  "",    "0x",    "1 ", "+", "--1",  "9223372036854775808", "F16",
+                                        "1k", "0b1", "1.5.2", "e5", "f", "nan(", "-0x8000000000000001"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         int64_t value;
         text why = {0};
-        cr_assert_not(options_value(words[i], &value, &why), "'%s' was taken for %lld", words[i], (long long)value);
+        cr_assert_not(options_value(words[i], &value, &why), "'%s' was taken for %lld", words[i],
+                      (long long)value);
         cr_assert(why.length > 0);
         text_free(&why);
     }
@@ -150,5 +151,6 @@ Test(nearest, suggests_what_was_probably_meant) {
     cr_assert_str_eq(nearest_name("EMIT", names, 3), "emit");
     cr_assert_null(nearest_name("matmul", names, 3));
     cr_assert_null(nearest_name("", names, 3));
-    cr_assert_null(nearest_name("a_name_of_more_than_sixty_three_letters_is_compared_with_nothing_at_all", names, 3));
+    cr_assert_null(
+        nearest_name("a_name_of_more_than_sixty_three_letters_is_compared_with_nothing_at_all", names, 3));
 }

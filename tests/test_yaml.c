@@ -28,7 +28,8 @@ static bool read_rows(const char *bytes, rows *out) {
 static void refuses(const char *bytes, const char *message) {
     rows out;
     cr_assert_not(read_rows(bytes, &out), "%s", bytes);
-    cr_assert(strncmp(error.s, message, strlen(message)) == 0, "%s\nsays %s\nnot  %s", bytes, error.s, message);
+    cr_assert(strncmp(error.s, message, strlen(message)) == 0, "%s\nsays %s\nnot  %s", bytes, error.s,
+              message);
 }
 
 Test(yaml, a_row_says_everything) {
@@ -47,11 +48,13 @@ Test(yaml, a_row_says_everything) {
     const row *r = &all.item[0];
     int64_t value;
     cr_assert(tg_config_get(&r->params, "dtype", &value) && value == TG_BF16);
-    cr_assert(r->ntune == 2 && r->tune[0].n == 2 && r->tune[0].values[1] == 64 && r->tune[1].values[0] == TG_F16);
+    cr_assert(r->ntune == 2 && r->tune[0].n == 2 && r->tune[0].values[1] == 64 &&
+              r->tune[1].values[0] == TG_F16);
     cr_assert_str_eq(r->reference, "k_by_hand");
     cr_assert(r->ntolerances == 2 && r->tolerances[1].type == TG_BF16 && r->tolerances[1].value == 0.008);
     cr_assert(r->ninputs == 3 && r->inputs[0].kind == INPUT_UNIFORM && r->inputs[0].high == 2.5);
-    cr_assert(r->inputs[1].kind == INPUT_NORMAL && r->inputs[2].kind == INPUT_CONSTANT && r->inputs[2].low == 1e-5);
+    cr_assert(r->inputs[1].kind == INPUT_NORMAL && r->inputs[2].kind == INPUT_CONSTANT &&
+              r->inputs[2].low == 1e-5);
     cr_assert(r->nsteps == 2);
     cr_assert_str_eq(r->steps[0], "fill y 0");
 }
@@ -61,8 +64,10 @@ Test(yaml, mistakes_have_line_and_column) {
     refuses("- a\n", "f.yaml:1:1: error: expected a mapping");
     refuses("k: 1\n", "f.yaml:1:4: error: expected a mapping");
     refuses("k:\n  parms: {}\n", "f.yaml:2:3: error: unknown key 'parms', did you mean params?");
-    refuses("k:\n  params: {N: 1.5}\n", "f.yaml:2:15: error: '1.5' is neither an integer nor an element type");
-    refuses("k:\n  params: {N: 99999999999999999999}\n", "f.yaml:2:15: error: 99999999999999999999 does not fit");
+    refuses("k:\n  params: {N: 1.5}\n",
+            "f.yaml:2:15: error: '1.5' is neither an integer nor an element type");
+    refuses("k:\n  params: {N: 99999999999999999999}\n",
+            "f.yaml:2:15: error: 99999999999999999999 does not fit");
     refuses("k:\n  params: {N: [1]}\n", "f.yaml:2:15: error: expected a single value");
     refuses("k:\n  tune: {a: 3}\n", "f.yaml:2:13: error: expected a list");
     refuses("k:\n  tune: {a: []}\n", "f.yaml:2:13: error: expected 1 to 256 values");

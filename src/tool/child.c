@@ -116,16 +116,29 @@ static void watch_crashes(void) {
     }
 }
 
+/* Bytes of address space in use: a GPU's driver alone reserves more than any sensible limit. */
+static rlim_t space_in_use(void) {
+    unsigned long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (f) {
+        if (fscanf(f, "%lu", &pages) != 1) {
+            pages = 0;
+        }
+        fclose(f);
+    }
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
+
 /* A builder that records statements for ever would take the machine's memory before its time is up.  Not
  * under the address sanitizer, which reserves more than any limit. */
 static void limit_memory(bool is_limited) {
 #if !defined __SANITIZE_ADDRESS__
-    static const rlim_t building = (rlim_t)4 << 30;
+    static const rlim_t for_building = (rlim_t)4 << 30;
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) == 0) {
-        limit.rlim_cur = is_limited && (limit.rlim_max == RLIM_INFINITY || building < limit.rlim_max)
-                             ? building
-                             : limit.rlim_max;
+        const rlim_t most = space_in_use() + for_building;
+        limit.rlim_cur =
+            is_limited && (limit.rlim_max == RLIM_INFINITY || most < limit.rlim_max) ? most : limit.rlim_max;
         setrlimit(RLIMIT_AS, &limit);
     }
 #else

@@ -1,6 +1,7 @@
 /* gpu.c -- a kernel on a real device. */
 #include "tool/gpu.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,20 @@ static int time_launches(session *x, int count, gpu_run *run) {
     return code;
 }
 
+/* A failed check is a result, not a failure of the run.  That of a tg_jit is told by its next launch. */
+static int take_check(session *x, gpu_run *run) {
+    int code = TG_OK;
+    if (x->s->result.plan->nchecks > 0) {
+        code = x->loaded ? launch_take_failure(x->loaded) : launch(x);
+        code = code || x->loaded ? code : device_synchronize(x->device, NULL);
+    }
+    if (code == TG_EKERNEL && strstr(tg_error(), "check failed")) {
+        snprintf(run->failed_check, sizeof run->failed_check, "%s", tg_error());
+        code = TG_OK;
+    }
+    return code;
+}
+
 static int prepare(session *x, const options *o, const char *cuda, gpu_run *run) {
     if (cuda) {
         const nvrtc_request request = {.name = x->s->kernel->name,
@@ -144,11 +159,11 @@ static int run_all(session *x, const options *o, const char *cuda, int count, ar
     fill_args(x, all);
     code = code ? code : launch(x);
     code = code ? code : device_synchronize(x->device, NULL);
-    if (!code && x->loaded) {
-        code = launch_take_failure(x->loaded);
-    }
     code = code ? code : download(x, all);
-    return code || !count ? code : time_launches(x, count < MAX_COUNT ? count : MAX_COUNT, run);
+    code = code ? code : take_check(x, run);
+    return code || !count || run->failed_check[0]
+               ? code
+               : time_launches(x, count < MAX_COUNT ? count : MAX_COUNT, run);
 }
 
 static void end(session *x) {

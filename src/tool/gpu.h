@@ -12,6 +12,7 @@ typedef struct gpu_run {
     double median, low, high; /* microseconds; quartiles */
     int count;                /* of timed launches */
     int registers, spill_bytes;
+    char failed_check[512]; /* "gemv.c:12: check failed: .."; "" */
 } gpu_run;
 
 /* Runs once from `before` into `after`, then, unless `count` is 0, times that many launches.  `cuda`: a text

@@ -6,6 +6,8 @@
 
 #include <tegula/tegula.h>
 
+#include "dsl/diag.h"
+
 int tool_fail(int status, const char *format, ...) {
     va_list args;
     fflush(stdout);
@@ -35,8 +37,33 @@ int tool_status(int code) {
     return STATUS_WRONG;
 }
 
+/* For a code that came without words. */
+static const char *code_text(int code) {
+    switch ((tg_status)code) {
+    case TG_OK:
+        return "no error";
+    case TG_EKERNEL:
+        return "the kernel is faulty";
+    case TG_EARG:
+        return "an argument is faulty";
+    case TG_ENODEVICE:
+        return "no device";
+    case TG_ENOCOMPILER:
+        return "no NVRTC";
+    case TG_EDRIVER:
+        return "the driver refused";
+    case TG_ENOMEM:
+        return "out of memory";
+    case TG_EINTERNAL:
+        return "an internal fault";
+    }
+    return "an unknown fault";
+}
+
 int tool_fail_code(int code, const char *doing) {
-    return tool_fail(tool_status(code), "%s: %s", doing, tg_error());
+    const char *bug = code == TG_EINTERNAL ? diag_take_bug() : NULL;
+    const char *said = bug ? bug : tg_error();
+    return tool_fail(tool_status(code), "%s: %s", doing, *said ? said : code_text(code));
 }
 
 int verb_not_yet(const options *o) {

@@ -81,7 +81,7 @@ static int time_subject(bench *b, subject *s) {
     status = status ? status : gpu_launch(b->o, s, &b->device, NULL, count, &all, &run);
     status = status ? status : reference_compute(b->o, s, &all, &reference);
     if (!status) {
-        const bool right = is_right(s, &all);
+        const bool right = is_right(s, &all) && !run.failed_check[0];
         show_row(b, s, &run, bytes_moved(&all), right);
         status = right ? STATUS_GOOD : STATUS_WRONG;
     }

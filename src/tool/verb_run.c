@@ -132,7 +132,9 @@ static const comparison *worst(const outcome *out) {
 }
 
 static void print_where(const outcome *out, text *line) {
-    if (out->on_gpu) {
+    if (out->on_gpu && out->gpu.count == 0) {
+        text_print(line, ", on %s", out->device.name);
+    } else if (out->on_gpu) {
         text_print(line, ", %.2f us on %s", out->gpu.median, out->device.name);
     } else {
         const double seconds = out->sim.seconds > 1e-9 ? out->sim.seconds : 1e-9;
@@ -158,7 +160,9 @@ static const char *first_finding(const findings *f) {
 
 static void print_why(const outcome *out, text *line) {
     const comparison *c = worst(out);
-    if (out->has_findings) {
+    if (out->gpu.failed_check[0]) {
+        text_add(line, " (check failed)");
+    } else if (out->has_findings) {
         const findings *f = out->sim.findings.total ? &out->sim.findings : &out->reference.tile.findings;
         text_print(line, " (%s)", first_finding(f));
     } else if (c && !c->is_good) {
@@ -195,6 +199,9 @@ static void print_text(const options *o, const subject *s, const outcome *out, b
     }
     if (out->sim.printed.s) {
         text_add(t, out->sim.printed.s);
+    }
+    if (out->gpu.failed_check[0]) {
+        text_print(t, "%s\n", out->gpu.failed_check);
     }
     findings_print(&out->sim.findings, t);
     if (out->reference.tile.findings.total && !out->sim.findings.total) {
@@ -288,6 +295,9 @@ static void print_json(const subject *s, const outcome *out, bool is_good, text 
         json_real(&j, "seconds", out->sim.seconds);
         json_int(&j, "warp_instructions", out->sim.warp_instructions);
         json_int(&j, "barriers", out->sim.barriers);
+    }
+    if (out->gpu.failed_check[0]) {
+        json_string(&j, "failed_check", out->gpu.failed_check);
     }
     json_array(&j, "findings");
     json_findings(&j, &out->sim.findings);

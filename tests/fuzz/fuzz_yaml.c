@@ -1,4 +1,5 @@
-/* fuzz_yaml.c -- any bytes as a gallery's YAML file and as a file of devices: a message or rows, never a crash. */
+/* fuzz_yaml.c -- any bytes as a gallery's YAML file and as a file of devices: a message or rows, never a
+ * crash. */
 #include <stdint.h>
 #include <stdlib.h>
 
