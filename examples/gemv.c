@@ -1,16 +1,17 @@
-/* gemv.c -- one matrix-vector product, nine times: output[n] = sum over k of matrix[n, k] * vector[k].
+/* gemv.c -- one matrix-vector product, fourteen times: output[n] = sum over k of matrix[n, k] * vector[k].
  *
- * The matrix lies row after row, as the weights of a linear layer do.  Every kernel adds up in f32 and writes
- * each output once.  N and K need not be multiples of anything: `when` and `choose` stand guard at the edges,
- * and where nothing can be outside they leave no trace in the CUDA text.
+ * The matrix lies row after row, as the weights of a linear layer do.  Every kernel adds up in f32.  N and K
+ * need not be multiples of anything.  Nine kernels in thread view say what each thread does: there `when` and
+ * `choose` stand guard at the edges, and where nothing can be outside they leave no trace in the CUDA text.
+ * Five in block view say what the block does with a tile: there the copies guard themselves.
  *
  * Read from the top: each kernel changes one thing of the one before. */
-#include <math.h>
+#include "reference.h"
 #include <tegula/kernel.h>
 
 #define REQUIRE_HALF(dtype) require((dtype) == F16 || (dtype) == BF16, "dtype must be f16 or bf16")
 
-/* ---- thread view ------------------------------------------------------------------------------------------- */
+/* ---- thread view -------------------------------------------------------------------------------------- */
 
 /* One thread for one output.  The threads of a block share a tile of the vector. */
 KERNEL(thread_naive) {
@@ -395,10 +396,10 @@ KERNEL(thread_intra_block_split_k) {
     }
 }
 
-/* ---- block view -------------------------------------------------------------------------------------------- */
+/* ---- block view --------------------------------------------------------------------------------------- */
 
-/* The schedule of thread_naive in four steps: make room for tiles, copy them in, compute, copy the result out.  Which
- * thread does what, how wide the accesses are and where barriers stand is no longer said. */
+/* The schedule of thread_naive in four steps: make room for tiles, copy them in, compute, copy the result
+ * out.  Which thread does what, how wide the accesses are and where barriers stand is no longer said. */
 KERNEL(block_naive) {
     params(N, K, dtype);
     tunables(block_n, 128, block_k, 128);
@@ -427,9 +428,9 @@ KERNEL(block_naive) {
     }
 }
 
-/* One block for one tile: more blocks than rows of tiles.  Each adds its part to the output, so the output must be
- * f32, which does not round each of these sums to half, and must be 0 before.  The call is three steps: fill, this,
- * cast_output. */
+/* One block for one tile: more blocks than rows of tiles.  Each adds its part to the output, so the output
+ * must be f32, which does not round each of these sums to half, and must be 0 before.  The call is three
+ * steps: fill, this, cast_output. */
 KERNEL(block_split_k) {
     params(N, K, dtype);
     tunables(block_n, 128, block_k, 128);
@@ -535,8 +536,8 @@ KERNEL(block_pipelined) {
     }
 }
 
-/* The whole tile is spread over the threads, in registers, and many threads add to the same sum: that is what a
- * reducer is for.  The shortest of the fourteen. */
+/* The whole tile is spread over the threads, in registers, and many threads add to the same sum: that is what
+ * a reducer is for.  The shortest of the fourteen. */
 KERNEL(block_alloc_reducer) {
     params(N, K, dtype);
     tunables(block_n, 128, block_k, 128, num_stages, 2, num_threads, 256);
@@ -565,7 +566,7 @@ KERNEL(block_alloc_reducer) {
     }
 }
 
-/* ---- the references: what every kernel must compute, in double --------------------------------------------- */
+/* ---- the references: what every kernel must compute, in double ---------------------------------------- */
 
 static void gemv(const tg_config *config, const uint16_t *vector, const uint16_t *matrix, uint16_t *output) {
     const int64_t N = value_of(config, "N"), K = value_of(config, "K"), dtype = value_of(config, "dtype");

@@ -22,7 +22,7 @@ src/sim/tile_reference.*    LIBC|<tegula/tegula\.h>|"dsl/.*"|"sim/(witness|tile_
 src/sim/.*                  LIBC|<tegula/tegula\.h>|"dsl/(arena|diag|expr|value)\.h"|"dsl/.*\.def"|"codegen/(thread|target|plan)\.h"|"sim/(witness|sim.*)\.h"
 src/runtime/.*              LIBC|<xxhash\.h>|<uthash\.h>|<tegula/(tegula|dlpack)\.h>|"dsl/(arena|diag)\.h"|"codegen/(pipeline|plan|cuda_print|target)\.h"|"build_id\.h"|"runtime/.*"
 src/tool/.*                 LIBC|<(yaml|xxhash|uthash)\.h>|<tegula/(tegula|dlpack)\.h>|"(dsl|codegen|sim|runtime|tool)/.*"|"(templates|gallery_files|build_id)\.h"
-examples/.*                 LIBC|<tegula/.*>
+examples/.*                 LIBC|<tegula/.*>|"reference\.h"
 tests/.*                    .*
 ROWS
 }
