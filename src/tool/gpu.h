@@ -15,9 +15,11 @@ typedef struct gpu_run {
     char failed_check[512]; /* "gemv.c:12: check failed: .."; "" */
 } gpu_run;
 
+/* Instead of a number of launches: stream mode (runtime/bench.h). */
+enum { GPU_STREAM = -1 };
+
 /* Runs once from `before` into `after`, then, unless `count` is 0, times that many launches.  `cuda`: a text
  * to run instead of the kernel's own; NULL.  The exit status. */
 int gpu_launch(const options *o, const subject *s, const device_info *device, const char *cuda, int count,
                arguments *all, gpu_run *run);
-
 #endif

@@ -1,4 +1,5 @@
 /* verb_bench.c -- `tegula bench KERNEL..`: times of kernels on a GPU, for each combination of swept values.
+ * In stream mode (runtime/bench.h); with --repeat N, N launches one by one on the same arguments, warm.
  * `bench --jit` is bench_jit.c. */
 #include "tool/verb_bench.h"
 
@@ -11,8 +12,6 @@
 #include "tool/reference.h"
 #include "tool/report.h"
 #include "tool/tool.h"
-
-enum { DEFAULT_LAUNCHES = 100 };
 
 typedef struct bench {
     const options *o;
@@ -71,7 +70,7 @@ static void show_row(bench *b, const subject *s, const gpu_run *run, double byte
 
 static int time_subject(bench *b, subject *s) {
     const pipeline_options how = {0};
-    const int count = b->o->repeat ? b->o->repeat : DEFAULT_LAUNCHES;
+    const int count = b->o->repeat ? b->o->repeat : GPU_STREAM;
     arguments all = {0};
     gpu_run run;
     reference_run reference = {0};
