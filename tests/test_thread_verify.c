@@ -126,8 +126,8 @@ Test(thread_verify, scopes) {
     again->nresults = 1;
     expect_breach(&l, "'base' is defined twice");
     l = copy_kernel();
-    thread_append(memory(&l), &l.made.thread->body, THREAD_DECL, let->at)->buffer =
-        first(&l, THREAD_DECL)->buffer;
+    thread_stmt *decl = first(&l, THREAD_DECL);
+    thread_append(memory(&l), &l.made.thread->body, THREAD_DECL, decl->at)->buffer = decl->buffer;
     expect_breach(&l, "'mine' is declared twice");
     l = copy_kernel();
     first(&l, THREAD_LET)->nresults = 0;

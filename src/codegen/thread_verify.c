@@ -234,6 +234,33 @@ static void check_reduce(check_state *c, const thread_stmt *s) {
     define(c, s, s->value->type);
 }
 
+/* The hardware moves 4, 8 or 16 bytes from global to shared memory as they are. */
+static void check_copy_async(check_state *c, const thread_stmt *s) {
+    check_store(c, s);
+    if (c->failed) {
+        return;
+    }
+    const node *from = s->value->kind == E_LOAD ? s->value->arg[0] : NULL;
+    const int64_t bytes = (int64_t)s->dst->lanes * type_bytes(s->dst->type);
+    if (!c->t->target->async_copy) {
+        breach(c, "%s has no asynchronous copies", c->t->target->name);
+    } else if (!from || s->accumulates || from->type != s->dst->type || from->lanes != s->dst->lanes) {
+        breach(c, "an asynchronous copy into '%s' is no plain copy", s->dst->buffer->name);
+    } else if (buffer_root(s->dst->buffer)->space != TG_SHARED ||
+               buffer_root(from->buffer)->space != TG_GLOBAL) {
+        breach(c, "an asynchronous copy from '%s' to '%s' is not from global to shared memory",
+               from->buffer->name, s->dst->buffer->name);
+    } else if (bytes != 4 && bytes != 8 && bytes != 16) {
+        breach(c, "an asynchronous copy of %lld bytes", (long long)bytes);
+    }
+    if (s->extent) {
+        check_value(c, s->extent);
+        if (!type_is_integer(s->extent->type)) {
+            breach(c, "an asynchronous copy of a number of elements that is no integer");
+        }
+    }
+}
+
 static void check_for(check_state *c, const thread_stmt *s) {
     check_value(c, s->extent);
     define(c, s, TYPE_INDEX);
@@ -298,10 +325,14 @@ static void check_head(check_state *c, const thread_stmt *s) {
         }
         break;
     case THREAD_COPY_ASYNC:
-        check_store(c, s);
+        check_copy_async(c, s);
         break;
     case THREAD_COMMIT:
+        break;
     case THREAD_WAIT:
+        if (s->count < 0) {
+            breach(c, "a wait for fewer than no groups");
+        }
         break;
     }
 }

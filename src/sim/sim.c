@@ -433,8 +433,10 @@ static bool make_block(sim *s, int64_t shared_bytes) {
     const size_t bytes =
         rounded((size_t)shared_bytes) + rounded(n * sizeof *b->warps) + n * (rounded(frame) + rounded(masks));
     s->memory = aligned_alloc(128, bytes + 128);
-    b->shared_shadow = race_shadow_new(shared_bytes, granule_log2(s, is_shared, NULL), false);
-    if (s->memory == NULL || b->shared_shadow == NULL) {
+    const int granule = granule_log2(s, is_shared, NULL);
+    b->shared_shadow = race_shadow_new(shared_bytes, granule, false);
+    b->flights = s->code.has_copies ? async_new(shared_bytes, granule, s->threads) : NULL;
+    if (s->memory == NULL || b->shared_shadow == NULL || (s->code.has_copies && b->flights == NULL)) {
         return false;
     }
     memset(s->memory, 0, bytes + 128);
@@ -484,6 +486,9 @@ static void begin_block(sim *s) {
     sim_block *b = &s->block;
     b->epoch++;
     race_block_ended(b->shared_shadow);
+    if (b->flights != NULL) {
+        async_begin_block(b->flights);
+    }
     for (int i = 0; i < b->nwarps; i++) {
         warp *w = &b->warps[i];
         w->state = WARP_READY;
@@ -651,6 +656,7 @@ static void clean_up(sim *s) {
         }
     }
     race_shadow_free(s->block.shared_shadow);
+    async_free(s->block.flights);
     sim_code_free(&s->code);
     free(s->memory);
     free(s->buffers);

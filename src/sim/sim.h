@@ -13,6 +13,7 @@
 typedef struct sim_access {
     const node *ref;
     bool is_write, is_atomic;
+    bool is_async; /* a side of an asynchronous copy, when it is issued */
     int lanes;               /* active */
     int bytes;               /* of one lane */
     const uint64_t *address; /* bytes from the buffer's beginning, for each active lane */

@@ -376,7 +376,7 @@ static int place_of(compiler *c, tg_loc at) {
     return code->nplaces++;
 }
 
-static const code_site *site_of(compiler *c, const node *ref, tg_loc at) {
+static code_site *site_of(compiler *c, const node *ref, tg_loc at) {
     code_site *site = ARENA_NEW(&c->code->memory, code_site);
     site->ref = ref;
     site->buffer = &c->buffers[ref->buffer->id];
@@ -616,6 +616,26 @@ static void statement_check(compiler *c, const thread_stmt *s) {
     emit(c, CODE_CHECK, s->at)->a = condition;
 }
 
+static void statement_copy(compiler *c, const thread_stmt *s) {
+    const code_site *to = site_of(c, s->dst, s->at);
+    if (s->value->kind != E_LOAD) {
+        refuse(c, "an asynchronous copy of a computed value");
+        return;
+    }
+    code_site *from = site_of(c, s->value->arg[0], s->at);
+    if (to->buffer->decl->space != TG_SHARED || from->buffer->decl->space != TG_GLOBAL ||
+        to->lanes != from->lanes || to->type != from->type) {
+        refuse(c, "an asynchronous copy that is not from global to shared memory");
+    }
+    if (s->extent != NULL) {
+        from->extent = spread(c, cast_to(c, value_of(c, s->extent), TYPE_INDEX, s->at));
+    }
+    code_instr *i = emit(c, CODE_COPY, to->at);
+    i->site = to;
+    i->from = from;
+    c->code->has_copies = true;
+}
+
 static void statement(compiler *c, const thread_stmt *s) {
     switch (s->kind) {
     case THREAD_DECL:
@@ -650,9 +670,13 @@ static void statement(compiler *c, const thread_stmt *s) {
         statement_check(c, s);
         break;
     case THREAD_COPY_ASYNC:
+        statement_copy(c, s);
+        break;
     case THREAD_COMMIT:
+        emit(c, CODE_COMMIT, s->at);
+        break;
     case THREAD_WAIT:
-        refuse(c, "asynchronous copies yet");
+        emit(c, CODE_WAIT, s->at)->target = s->count > INT32_MAX ? INT32_MAX : (int)s->count;
         break;
     }
 }
@@ -733,6 +757,16 @@ static void settle(int32_t *at, int32_t base) {
     }
 }
 
+static void settle_site(code_site *site, int32_t base) {
+    for (int i = 0; site != NULL && i < site->buffer->rank; i++) {
+        settle(&site->index[i].at, base);
+    }
+    if (site != NULL) {
+        settle(&site->offset.at, base);
+        settle(&site->extent.at, base);
+    }
+}
+
 /* Constants lie behind the registers, whose number is known only now. */
 static void settle_constants(compiler *c, int32_t base) {
     sim_code *code = c->code;
@@ -747,12 +781,8 @@ static void settle_constants(compiler *c, int32_t base) {
         settle(&x->a.at, base);
         settle(&x->b.at, base);
         settle(&x->c.at, base);
-        for (int j = 0; x->site != NULL && j < x->site->buffer->rank; j++) {
-            settle(&((code_site *)x->site)->index[j].at, base);
-        }
-        if (x->site != NULL) {
-            settle(&((code_site *)x->site)->offset.at, base);
-        }
+        settle_site((code_site *)x->site, base);
+        settle_site((code_site *)x->from, base);
     }
     for (int i = 0; i < c->t->nvars; i++) { /* a let of a constant is the constant */
         settle(&code->vars[i].at, base);

@@ -36,6 +36,9 @@ typedef enum code_op {
     CODE_BARRIER,
     CODE_REDUCE,  /* dst = butterfly of a */
     CODE_SHUFFLE, /* dst = a of the partner */
+    CODE_COPY,    /* site = from, later */
+    CODE_COMMIT,
+    CODE_WAIT,    /* until `target` groups are in flight */
     CODE_PRINT,   /* values at code->values[target ..] */
     CODE_CHECK,   /* a */
     CODE_EXIT
@@ -78,6 +81,7 @@ typedef struct code_site {
     int64_t type;
     int lanes;         /* elements */
     int nlane_indices; /* how many of `index` differ from lane to lane */
+    code_reg extent;   /* what a copy reads of `lanes` elements, in lane registers; n 0: all */
 } code_site;
 
 typedef struct code_instr {
@@ -89,7 +93,7 @@ typedef struct code_instr {
     int64_t type, to; /* of operands, of the result */
     lane_kernel *kernel;
     int target;
-    const code_site *site;
+    const code_site *site, *from;
     const thread_stmt *stmt;
     tg_loc at;
 } code_instr;
@@ -110,6 +114,7 @@ typedef struct sim_code {
     code_reg *vars;   /* by id; n 0: not there */
     code_reg *values; /* operands of prints */
     int nvalues;
+    bool has_copies; /* asynchronous ones */
     tg_loc *places;
     int nplaces;
     int32_t locals_at, locals_bytes;

@@ -22,6 +22,7 @@ typedef struct access {
     uint64_t inside; /* those whose address is in the buffer */
     bool uniform;    /* one address for all: address[0] */
     race_access kind;
+    bool is_async;                 /* a side of an asynchronous copy */
     int64_t address[SIM_MAX_WAVE]; /* bytes from the buffer's beginning */
 } access;
 
@@ -85,10 +86,21 @@ static int64_t limit_of(const code_site *site, int i) {
     return site->buffer->dim[i] - (i == site->buffer->rank - 1 ? site->lanes : 1);
 }
 
+/* How many elements a lane touches. */
+static int elements_of(const warp *w, const code_site *site, int lane) {
+    const int64_t n = site->extent.n > 0 ? index_of(w, site->extent, lane) : site->lanes;
+    return n < 0 ? 0 : n > site->lanes ? site->lanes : (int)n;
+}
+
 static bool is_inside(const warp *w, const code_site *site, int lane) {
+    const int elements = elements_of(w, site, lane);
+    if (elements == 0) {
+        return true;
+    }
     for (int i = 0; i < site->buffer->rank; i++) {
         const int64_t x = index_of(w, site->index[i], lane);
-        if (x < 0 || x > limit_of(site, i)) {
+        const int64_t more = i == site->buffer->rank - 1 ? site->lanes - elements : 0;
+        if (x < 0 || x > limit_of(site, i) + more) {
             return false;
         }
     }
@@ -157,8 +169,8 @@ static void form(sim *s, const warp *w, const code_site *site, race_access kind,
     a->kind = kind;
     a->bytes = b->element * site->lanes;
     a->active = a->inside = w->mask;
-    a->uniform = false;
-    if (site->nlane_indices == 0 && site->offset.n == 0) {
+    a->uniform = a->is_async = false;
+    if (site->nlane_indices == 0 && site->offset.n == 0 && site->extent.n == 0) {
         form_uniform(s, w, a);
         return;
     }
@@ -237,6 +249,7 @@ static void tell_observer(const sim *s, const access *a) {
     const sim_access told = {.ref = a->site->ref,
                              .is_write = a->kind != RACE_READ,
                              .is_atomic = a->kind == RACE_ATOMIC,
+                             .is_async = a->is_async,
                              .lanes = n,
                              .bytes = a->bytes,
                              .address = address};
@@ -351,12 +364,54 @@ static void check_races(sim *s, const warp *w, const access *a) {
     }
 }
 
-static void observe(sim *s, const warp *w, const access *a) {
-    check_alignment(s, w, a);
+/* `issuer` has a copy in flight, issued at `copy`, whose bytes the lane touches. */
+static void report_flight(sim *s, const warp *w, const access *a, int lane, tg_loc copy, int issuer) {
+    finding *f = sim_find(s, FINDING_ASYNC, a->site->at, copy, w->first + lane, issuer);
+    if (f == NULL) {
+        return;
+    }
+    text what = {0};
+    add_element(&what, a->buffer, address_of(a, lane));
+    sim_describe(f, "%s of '%s' by thread %d while %s copy by thread %d is in flight",
+                 a->is_async ? "another copy" : word_of(a->kind), or_nothing(&what), w->first + lane,
+                 a->buffer->decl->space == TG_GLOBAL ? "it is read: a" : "a", issuer);
+    text_free(&what);
+}
+
+/* Nobody may touch where a copy will land, nor write what it still reads.  In shared memory such lanes are
+ * left out. */
+static void check_flights(sim *s, const warp *w, access *a) {
+    const async_flights *flights = s->block.flights;
+    const tg_space space = a->buffer->decl->space;
+    if (flights == NULL || flights->n == 0 || space == TG_LOCAL) {
+        return;
+    }
+    FOR_LANES(lane, a->inside) {
+        race_party party;
+        if (space == TG_SHARED && async_lands_in(flights, shadow_address(a, (int)lane), a->bytes, &party)) {
+            report_flight(s, w, a, (int)lane, s->code.places[party.place], party.thread);
+            a->inside &= ~((uint64_t)1 << lane);
+        }
+        const unsigned char *at = a->buffer->data + address_of(a, (int)lane);
+        const async_flight *reader =
+            space == TG_GLOBAL && a->kind != RACE_READ ? async_reads(flights, at, a->bytes) : NULL;
+        if (reader != NULL) {
+            report_flight(s, w, a, (int)lane, reader->from->at, reader->thread);
+        }
+    }
+}
+
+static void watch(sim *s, const warp *w, access *a) {
     if (s->options->on_access != NULL && a->buffer->decl->space != TG_LOCAL) {
         tell_observer(s, a);
     }
+    check_flights(s, w, a);
     check_written(s, w, a);
+}
+
+static void observe(sim *s, const warp *w, access *a) {
+    check_alignment(s, w, a);
+    watch(s, w, a);
 }
 
 /* ---- moving between memory and registers --------------------------------------------------------------- */
@@ -686,6 +741,96 @@ void sim_memory_atomic(sim *s, warp *w, const code_instr *i) {
         put_element(at, sim_apply(s, w, i, (int)lane, element_at(at, i->type), mine));
         if (a.buffer->decl->space == TG_SHARED) {
             race_set_written(s->block.shared_shadow, shadow_address(&a, (int)lane), a.bytes);
+        }
+    }
+}
+
+/* ---- asynchronous copies ------------------------------------------------------------------------------- */
+
+static void report_extent(sim *s, const warp *w, const code_site *site, int lane, int64_t n) {
+    finding *f = sim_find(s, FINDING_BOUNDS, site->at, (tg_loc){0}, w->first + lane, -1);
+    if (f != NULL) {
+        sim_describe(f, "a copy of %d elements takes %lld of them from memory", site->lanes, (long long)n);
+    }
+}
+
+/* The lanes that read anything at all. */
+static uint64_t reading_lanes(sim *s, const warp *w, const code_site *site) {
+    uint64_t reading = 0;
+    FOR_LANES(lane, w->mask) {
+        const int64_t n = site->extent.n > 0 ? index_of(w, site->extent, (int)lane) : site->lanes;
+        if (n < 0 || n > site->lanes) {
+            report_extent(s, w, site, (int)lane, n);
+        }
+        reading |= (uint64_t)(n > 0) << lane;
+    }
+    return reading;
+}
+
+/* The copy writes twice as far as others are concerned: from the issue on nobody's old value is safe, and
+ * only the wait makes the new one. */
+static void issue(sim *s, const warp *w, const access *to, access *from, int lane) {
+    const bool reads = from->inside >> lane & 1;
+    const int valid = reads ? elements_of(w, from->site, lane) * from->buffer->element : 0;
+    if (has_races(s, to)) {
+        touch(s, w, to, lane, NULL);
+    }
+    if (reads && has_races(s, from)) {
+        from->bytes = valid;
+        touch(s, w, from, lane, NULL);
+    }
+    const async_flight flight = {.to = to->site,
+                                 .from = from->site,
+                                 .address = address_of(to, lane),
+                                 .shadow_address = shadow_address(to, lane),
+                                 .source = reads ? from->buffer->data + address_of(from, lane) : NULL,
+                                 .bytes = to->bytes,
+                                 .valid = valid,
+                                 .thread = w->first + lane};
+    const race_party party = {(uint16_t)flight.thread, (uint16_t)to->site->place};
+    s->out_of_memory = !async_issue(s->block.flights, flight, party) || s->out_of_memory;
+}
+
+void sim_memory_copy(sim *s, warp *w, const code_instr *i) {
+    access from, to;
+    form(s, w, i->from, RACE_READ, &from);
+    form(s, w, i->site, RACE_WRITE, &to);
+    from.is_async = to.is_async = true;
+    check_alignment(s, w, &from); /* of lanes that read nothing too */
+    from.inside &= reading_lanes(s, w, i->from);
+    watch(s, w, &from);
+    observe(s, w, &to);
+    FOR_LANES(lane, to.inside) {
+        issue(s, w, &to, &from, (int)lane);
+    }
+}
+
+void sim_memory_commit(sim *s, const warp *w) {
+    FOR_LANES(lane, s->block.flights != NULL ? w->mask : 0) {
+        async_commit(s->block.flights, w->first + (int)lane);
+    }
+}
+
+static void land(sim *s, const warp *w, const async_flight *f) {
+    access a = {
+        .site = f->to, .buffer = f->to->buffer, .bytes = f->bytes, .uniform = true, .kind = RACE_WRITE};
+    a.address[0] = f->address;
+    if (has_races(s, &a)) {
+        touch(s, w, &a, f->thread - w->first, NULL);
+    }
+    race_set_written(s->block.shared_shadow, f->shadow_address, f->bytes);
+    unsigned char *to = a.buffer->data + f->address;
+    memset(to + f->valid, 0, (size_t)(f->bytes - f->valid));
+    if (f->valid > 0) {
+        memcpy(to, f->source, (size_t)f->valid);
+    }
+}
+
+void sim_memory_wait(sim *s, const warp *w, const code_instr *i) {
+    FOR_LANES(lane, s->block.flights != NULL ? w->mask : 0) {
+        async_flight f;
+        while (async_land(s->block.flights, w->first + (int)lane, i->target, &f)) {
+            land(s, w, &f);
         }
     }
 }

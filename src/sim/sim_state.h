@@ -8,6 +8,7 @@
 #define SIM_SIM_STATE_H
 
 #include "sim/sim.h"
+#include "sim/sim_async.h"
 #include "sim/sim_code.h"
 #include "sim/sim_race.h"
 
@@ -56,6 +57,7 @@ typedef struct sim_block {
         epoch; /* grows at every barrier and block of the run: it names one interval (of fewer than 2^32) */
     unsigned char *shared;
     race_shadow *shared_shadow;
+    async_flights *flights; /* NULL: the kernel has no asynchronous copies */
     warp *warps;
     int nwarps;
 } sim_block;
@@ -83,6 +85,9 @@ void sim_warp_run(sim *s, warp *w);
 void sim_memory_load(sim *s, warp *w, const code_instr *i);
 void sim_memory_store(sim *s, warp *w, const code_instr *i);
 void sim_memory_atomic(sim *s, warp *w, const code_instr *i);
+void sim_memory_copy(sim *s, warp *w, const code_instr *i);
+void sim_memory_commit(sim *s, const warp *w);
+void sim_memory_wait(sim *s, const warp *w, const code_instr *i);
 void sim_memory_declare(sim *s, warp *w, const code_instr *i);
 
 /* Counts a finding of the block that runs; thread -1: none.  The entry when it is new and kept, to be given

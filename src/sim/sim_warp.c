@@ -385,6 +385,15 @@ static void step(sim *s, warp *w, const code_instr *i) {
     case CODE_BARRIER:
         w->state = WARP_BLOCKED;
         break;
+    case CODE_COPY:
+        sim_memory_copy(s, w, i);
+        break;
+    case CODE_COMMIT:
+        sim_memory_commit(s, w);
+        break;
+    case CODE_WAIT:
+        sim_memory_wait(s, w, i);
+        break;
     case CODE_REDUCE:
         run_reduce(s, w, i);
         break;

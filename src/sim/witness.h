@@ -25,7 +25,7 @@ typedef enum finding_kind {
     FINDING_ARITHMETIC,    /* value_fault, or an index that does not fit its place */
     FINDING_CHECK,         /* check() failed */
     FINDING_ORDER,         /* tile reference: two orders of threads or blocks give different results */
-    FINDING_ASYNC,         /* reserved: a wait too small */
+    FINDING_ASYNC,         /* bytes of an asynchronous copy that is still in flight */
     FINDING_LIMIT,         /* stopped: too many steps */
     FINDING_NOTE           /* same-value writes that race; a fault under strict */
 } finding_kind;
