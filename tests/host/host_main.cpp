@@ -34,6 +34,13 @@ enum { STACK = 256 * 1024, WARP = 32 };
 
 enum fiber_state { READY, AT_BARRIER, AT_SHUFFLE, ENDED };
 
+struct host_flight {
+    char *to;
+    const char *from;
+    int bytes, valid;
+    long group;
+};
+
 struct fiber {
     ucontext_t context;
     fiber_state state;
@@ -41,6 +48,8 @@ struct fiber {
     uint64_t posted[2]; // by the parity of `shuffles`: the last two values shown to others
     long shuffles;      // how many it has come to
     uint64_t mask;
+    std::vector<host_flight> flights; // copies that have not arrived
+    long groups;                      // committed
 };
 
 std::vector<fiber> fibers;
@@ -98,6 +107,8 @@ void run_block(char *stacks) {
         fiber &f = fibers[i];
         f.state = READY;
         f.shuffles = 0;
+        f.flights.clear();
+        f.groups = 0;
         getcontext(&f.context);
         f.context.uc_stack.ss_sp = stacks + i * STACK;
         f.context.uc_stack.ss_size = STACK;
@@ -170,6 +181,31 @@ uint64_t host_shuffle(uint64_t mask, uint64_t bits, int lanes) {
     const long turn = f.shuffles;
     give_way();
     return fibers[partner].posted[turn & 1];
+}
+
+void host_copy(void *to, const void *from, int bytes, int valid) {
+    if ((uintptr_t)to % (uintptr_t)bytes != 0 || (uintptr_t)from % (uintptr_t)bytes != 0)
+        fail("an asynchronous copy is not aligned");
+    if (valid < 0 || valid > bytes)
+        fail("an asynchronous copy takes more or less than there is");
+    fiber &f = fibers[running];
+    f.flights.push_back({(char *)to, (const char *)from, bytes, valid, f.groups});
+    memset(to, 0xff, (size_t)bytes);
+}
+
+void host_copy_commit() {
+    fibers[running].groups++;
+}
+
+void host_copy_wait(int groups) {
+    fiber &f = fibers[running];
+    size_t n = 0;
+    for (; n < f.flights.size() && f.flights[n].group < f.groups - groups; n++) {
+        const host_flight &x = f.flights[n];
+        memset(x.to, 0, (size_t)x.bytes);
+        memcpy(x.to, x.from, (size_t)x.valid);
+    }
+    f.flights.erase(f.flights.begin(), f.flights.begin() + (ptrdiff_t)n);
 }
 
 int host_printf(const char *format, ...) {
