@@ -205,7 +205,7 @@ void host_copy_wait(int groups) {
         memset(x.to, 0, (size_t)x.bytes);
         memcpy(x.to, x.from, (size_t)x.valid);
     }
-    f.flights.erase(f.flights.begin(), f.flights.begin() + (ptrdiff_t)n);
+    f.flights.erase(f.flights.begin(), f.flights.begin() + (long)n);
 }
 
 int host_printf(const char *format, ...) {
