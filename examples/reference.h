@@ -55,7 +55,7 @@ static inline uint16_t double_to_half(double x, int64_t dtype) {
         return (uint16_t)(sign | infinity);
     }
     frexp(x, &exponent);
-    exponent = exponent - 1 < 1 - bias ? 1 - bias : exponent - 1;
+    exponent = x == 0 || exponent - 1 < 1 - bias ? 1 - bias : exponent - 1; /* 0 counts as subnormal */
     /* Counted in units of the last place, a carry out of the fraction moves into the exponent by itself. */
     const double units = nearbyint(ldexp(fabs(x), fraction - exponent));
     const unsigned half = (unsigned)units + ((unsigned)(exponent + bias - 1) << fraction);

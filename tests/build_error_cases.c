@@ -1446,8 +1446,8 @@ CASE(unrolled_over_a_value, NO_CONFIG,
     }
 }
 
-CASE(pipelined_without_stages, NO_CONFIG,
-     "case.c:7: error: pipelined: 0 stages; it must be 1 to 16\n")
+CASE(pipelined_of_negative_stages, NO_CONFIG,
+     "case.c:7: error: pipelined: -1 stages; it must be 0 to 16\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1455,7 +1455,7 @@ CASE(pipelined_without_stages, NO_CONFIG,
     (void)a, (void)y;
     grid(p, 4) threads(t, 32) {
         shared(s, F16, 16);
-        pipelined(i, 4, 0)
+        pipelined(i, 4, -1)
             copy(tile(a, i), s);
     }
 }

@@ -24,8 +24,7 @@ bool build_inside(tg_kernel *k, tg_loc at, const char *word) {
     return false;
 }
 
-/* ---- opening ---------------------------------------------------------------------------------------------
- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static build_scope *push(tg_kernel *k, tg_loc at, tg_scope_kind kind) {
     build_scope *s = ARENA_NEW(&k->memory, build_scope);
@@ -165,8 +164,8 @@ static void check_loop(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t opti
     if (kind == TG_PARALLEL || kind == TG_PIPELINED) {
         build_collective(k, at, word);
     }
-    if (kind == TG_PIPELINED && (option < 1 || option > 16)) {
-        diag_error(&k->errors, at, "pipelined: %lld stages; it must be 1 to 16", (long long)option);
+    if (kind == TG_PIPELINED && (option < 0 || option > 16)) {
+        diag_error(&k->errors, at, "pipelined: %lld stages; it must be 0 to 16", (long long)option);
     } else if (kind == TG_SERIAL && option < 0) {
         diag_error(&k->errors, at, "serial: the unroll factor is %lld; it must not be negative",
                    (long long)option);
@@ -293,8 +292,7 @@ tg_scope tg_open(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t option, tg
     return s;
 }
 
-/* ---- closing ---------------------------------------------------------------------------------------------
- */
+/* ---- closing ------------------------------------------------------------------------------------------- */
 
 static void pop(tg_kernel *k) {
     build_scope *s = k->open;

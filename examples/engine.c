@@ -1,0 +1,296 @@
+/* engine.c -- what an inference engine runs between its matrix products, and one of these over 4-bit weights.
+ *
+ * All in block view: tiles come in by copies, which guard the edges and convert; parallel loops and
+ * reductions work on them in registers, in f32; copies bring them out.  Where a kernel has `rows`, their
+ * number is known at launch only, and one compiled kernel serves any. */
+#include "reference.h"
+#include <tegula/kernel.h>
+
+#define REQUIRE_FLOAT(dtype)                                                                                 \
+    require((dtype) == F16 || (dtype) == BF16 || (dtype) == F32, "dtype must be f16, bf16 or f32")
+/* Whole rows are kept in registers between reading and writing them. */
+#define REQUIRE_ROOM(elements, num_threads)                                                                  \
+    require((elements) <= 128 * (num_threads), "a thread would hold more than 128 elements of the rows")
+
+/* y[i, j] = exp(x[i, j]) / sum over j of exp(x[i, j]).  The largest element of the row is taken off first, so
+ * that no exp is above 1. */
+KERNEL(softmax) {
+    params(N, dtype);
+    tunables(block_m, 1, num_threads, 256);
+    REQUIRE_FLOAT(dtype);
+    REQUIRE_ROOM(block_m * N, num_threads);
+    extent(rows);
+    tensor(x, dtype, rows, N);
+    tensor(y, dtype, rows, N);
+
+    grid(pid_m, ceildiv(rows, block_m)) threads(num_threads) {
+        fragment(values, F32, block_m, N);
+        fragment(peak, F32, block_m);
+        fragment(sum, F32, block_m);
+
+        copy(tile(x, pid_m, 0), values);
+        reduce(MAX, values, peak, 1);
+        parallel(i, block_m, j, N) {
+            set(at(values, i, j), exp_of(sub(at(values, i, j), at(peak, i))));
+        }
+        reduce(SUM, values, sum, 1);
+        parallel(i, block_m, j, N) {
+            set(at(values, i, j), quo(at(values, i, j), at(sum, i)));
+        }
+        copy(values, tile(y, pid_m, 0));
+    }
+}
+
+/* y[i, j] = x[i, j] * weight[j] / sqrt(mean over j of x[i, j]^2 + eps) */
+KERNEL(rms_norm) {
+    params(N, dtype);
+    tunables(block_m, 1, num_threads, 256);
+    REQUIRE_FLOAT(dtype);
+    REQUIRE_ROOM(block_m * N, num_threads);
+    extent(rows);
+    scalar(eps, F32);
+    tensor(x, dtype, rows, N);
+    tensor(weight, dtype, N);
+    tensor(y, dtype, rows, N);
+
+    grid(pid_m, ceildiv(rows, block_m)) threads(num_threads) {
+        fragment(values, F32, block_m, N);
+        fragment(weights, F32, N);
+        reducer(squares, SUM, F32, block_m);
+
+        copy(tile(x, pid_m, 0), values);
+        copy(weight, weights);
+        clear(squares);
+        parallel(i, block_m, j, N) {
+            accum(at(squares, i), mul(at(values, i, j), at(values, i, j)));
+        }
+        finalize(squares);
+        parallel(i, block_m, j, N) {
+            let(scale, rsqrt_of(add(quo(at(squares, i), N), eps)));
+            set(at(values, i, j), mul(at(values, i, j), scale, at(weights, j)));
+        }
+        copy(values, tile(y, pid_m, 0));
+    }
+}
+
+/* y[j, i] = x[i, j].  Rows of a tile come in, rows of its transpose go out; the turn is between shared memory
+ * and registers, so that both copies move whole sectors. */
+KERNEL(transpose) {
+    params(M, N, dtype);
+    tunables(block, 64, num_threads, 256);
+    tensor(x, dtype, M, N);
+    tensor(y, dtype, N, M);
+
+    grid(pid_n, ceildiv(N, block), pid_m, ceildiv(M, block)) threads(num_threads) {
+        shared(straight, dtype, block, block);
+        fragment(turned, dtype, block, block);
+
+        copy(tile(x, pid_m, pid_n), straight);
+        parallel(j, block, i, block) {
+            set(at(turned, j, i), at(straight, i, j));
+        }
+        copy(turned, tile(y, pid_n, pid_m));
+    }
+}
+
+/* c[i, j] = a[i, j] + b[j] */
+KERNEL(add_broadcast) {
+    params(N, dtype);
+    tunables(block_m, 4, block_n, 512, num_threads, 256);
+    REQUIRE_FLOAT(dtype);
+    extent(rows);
+    tensor(a, dtype, rows, N);
+    tensor(b, dtype, N);
+    tensor(c, dtype, rows, N);
+
+    grid(pid_n, ceildiv(N, block_n), pid_m, ceildiv(rows, block_m)) threads(num_threads) {
+        fragment(sums, F32, block_m, block_n);
+        fragment(row, F32, block_n);
+
+        copy(tile(a, pid_m, pid_n), sums);
+        copy(tile(b, pid_n), row);
+        parallel(i, block_m, j, block_n) {
+            accum(at(sums, i, j), at(row, j));
+        }
+        copy(sums, tile(c, pid_m, pid_n));
+    }
+}
+
+/* sums[i] = sum over j of x[i, j].  What a tile reads outside of x is 0 and adds nothing. */
+KERNEL(row_sum) {
+    params(N, dtype);
+    tunables(block_m, 4, block_n, 1024, num_stages, 2, num_threads, 256);
+    REQUIRE_FLOAT(dtype);
+    extent(rows);
+    tensor(x, dtype, rows, N);
+    tensor(sums, F32, rows);
+
+    grid(pid_m, ceildiv(rows, block_m)) threads(num_threads) {
+        fragment(values, dtype, block_m, block_n);
+        reducer(sum, SUM, F32, block_m);
+
+        clear(sum);
+        pipelined(pid_n, ceildiv(N, block_n), num_stages) {
+            copy(tile(x, pid_m, pid_n), values);
+            parallel(i, block_m, j, block_n) {
+                accum(at(sum, i), f32(at(values, i, j)));
+            }
+        }
+        finalize(sum);
+        copy(sum, tile(sums, pid_m));
+    }
+}
+
+/* ---- a matrix of 4-bit weights ------------------------------------------------------------------------ */
+
+/* 32 weights of a row are one block of 18 bytes, the layout known as Q4_0:
+ *
+ *     bytes 0, 1    an f16 scale
+ *     byte 2 + j    weight j in the lower, weight 16 + j in the upper four bits; each counts from -8
+ */
+enum { Q4_WEIGHTS = 32, Q4_BYTES = 18, Q4_WORDS = Q4_BYTES / 2 };
+
+/* The weight at a bit of a word, before scaling. */
+static tg_expr q4_weight(tg_expr word, int bit) {
+    return f32(sub(i32(bit_and(shr(word, bit), 15)), 8));
+}
+
+/* output[n] = sum over k of matrix[n, k] * vector[k].  A thread takes whole blocks of a row: the scale once,
+ * then eight words of four weights each. */
+KERNEL(gemv_q4) {
+    params(N, K, dtype);
+    tunables(block_n, 4, block_k, 4096, num_stages, 2, num_threads, 128);
+    REQUIRE_FLOAT(dtype);
+    require(K % Q4_WEIGHTS == 0, "K must be a multiple of 32: weights come in blocks of 32");
+    require(block_k % Q4_WEIGHTS == 0, "block_k must be a multiple of 32");
+    const int64_t blocks = block_k / Q4_WEIGHTS;
+    tensor(vector, dtype, K / Q4_WEIGHTS, Q4_WEIGHTS);
+    tensor(matrix, U8, N, K / Q4_WEIGHTS * Q4_BYTES);
+    tensor(output, F32, N);
+
+    grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
+        shared(vector_shared, dtype, blocks, Q4_WEIGHTS);
+        shared(matrix_shared, U8, block_n, blocks * Q4_BYTES);
+        const tg_buf scales = view(matrix_shared, F16, block_n, blocks, Q4_WORDS);
+        const tg_buf words = view(matrix_shared, U16, block_n, blocks, Q4_WORDS);
+        reducer(sums, SUM, F32, block_n);
+        clear(sums);
+
+        pipelined(pid_k, ceildiv(K, block_k), num_stages) {
+            copy(tile(vector, pid_k, 0), vector_shared);
+            copy(tile(matrix, pid_n, pid_k), matrix_shared);
+            parallel(i, block_n, b, blocks) {
+                local(sum, F32);
+                clear(sum);
+                serial(j, Q4_WORDS - 1) {
+                    let(word, at(words, i, b, add(j, 1)));
+                    for (int n = 0; n < 4;
+                         n++) { /* the lower half of each byte, then the upper: 16 weights on */
+                        let(k, add(mul(j, 2), n / 2 + n % 2 * 16));
+                        accum(sum, mul(q4_weight(word, 4 * n), f32(at(vector_shared, b, k))));
+                    }
+                }
+                accum(at(sums, i), mul(f32(at(scales, i, b, 0)), sum));
+            }
+        }
+
+        finalize(sums);
+        copy(sums, tile(output, pid_n));
+    }
+}
+
+/* ---- the references ----------------------------------------------------------------------------------- */
+
+void softmax_reference(const tg_config *config, void *const args[]) {
+    const int64_t rows = value_of(config, "rows"), N = value_of(config, "N"),
+                  dtype = value_of(config, "dtype");
+    for (int64_t i = 0; i < rows; i++) {
+        double peak = -(double)INFINITY, sum = 0;
+        for (int64_t j = 0; j < N; j++) {
+            peak = fmax(peak, element_of(args[1], dtype, i * N + j));
+        }
+        for (int64_t j = 0; j < N; j++) {
+            sum += exp(element_of(args[1], dtype, i * N + j) - peak);
+        }
+        for (int64_t j = 0; j < N; j++) {
+            put_element(args[2], dtype, i * N + j, exp(element_of(args[1], dtype, i * N + j) - peak) / sum);
+        }
+    }
+}
+
+void rms_norm_reference(const tg_config *config, void *const args[]) {
+    const int64_t rows = value_of(config, "rows"), N = value_of(config, "N"),
+                  dtype = value_of(config, "dtype");
+    const double eps = element_of(args[1], F32, 0);
+    for (int64_t i = 0; i < rows; i++) {
+        double squares = 0;
+        for (int64_t j = 0; j < N; j++) {
+            squares += pow(element_of(args[2], dtype, i * N + j), 2);
+        }
+        for (int64_t j = 0; j < N; j++) {
+            const double x = element_of(args[2], dtype, i * N + j), weight = element_of(args[3], dtype, j);
+            put_element(args[4], dtype, i * N + j, x * weight / sqrt(squares / (double)N + eps));
+        }
+    }
+}
+
+void transpose_reference(const tg_config *config, void *const args[]) {
+    const int64_t M = value_of(config, "M"), N = value_of(config, "N");
+    const size_t size = (size_t)tg_bits(value_of(config, "dtype")) / 8;
+    for (int64_t i = 0; i < M * N; i++) {
+        const int64_t to = i % N * M + i / N;
+        memcpy((char *)args[1] + (size_t)to * size, (const char *)args[0] + (size_t)i * size, size);
+    }
+}
+
+void add_broadcast_reference(const tg_config *config, void *const args[]) {
+    const int64_t rows = value_of(config, "rows"), N = value_of(config, "N"),
+                  dtype = value_of(config, "dtype");
+    for (int64_t i = 0; i < rows * N; i++) {
+        put_element(args[3], dtype, i, element_of(args[1], dtype, i) + element_of(args[2], dtype, i % N));
+    }
+}
+
+void row_sum_reference(const tg_config *config, void *const args[]) {
+    const int64_t rows = value_of(config, "rows"), N = value_of(config, "N"),
+                  dtype = value_of(config, "dtype");
+    for (int64_t i = 0; i < rows; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < N; j++) {
+            sum += element_of(args[1], dtype, i * N + j);
+        }
+        put_element(args[2], F32, i, sum);
+    }
+}
+
+static double q4_block(const uint8_t *block, const void *vector, int64_t dtype, int64_t k) {
+    double sum = 0;
+    for (int j = 0; j < Q4_WEIGHTS / 2; j++) {
+        sum += ((block[2 + j] & 15) - 8) * element_of(vector, dtype, k + j);
+        sum += ((block[2 + j] >> 4) - 8) * element_of(vector, dtype, k + j + Q4_WEIGHTS / 2);
+    }
+    return sum * half_to_double((uint16_t)(block[0] | block[1] << 8), F16);
+}
+
+/* Random bytes would make scales of any size, infinite ones too. */
+void gemv_q4_inputs(const tg_config *config, void *const args[]) {
+    const int64_t blocks = value_of(config, "N") * value_of(config, "K") / Q4_WEIGHTS;
+    uint8_t *block = args[1];
+    for (int64_t i = 0; i < blocks; i++, block += Q4_BYTES) {
+        const uint16_t scale = double_to_half((block[0] + 1) / 2048.0, F16);
+        block[0] = (uint8_t)scale;
+        block[1] = (uint8_t)(scale >> 8);
+    }
+}
+
+void gemv_q4_reference(const tg_config *config, void *const args[]) {
+    const int64_t N = value_of(config, "N"), K = value_of(config, "K"), dtype = value_of(config, "dtype");
+    const uint8_t *block = args[1];
+    for (int64_t n = 0; n < N; n++) {
+        double sum = 0;
+        for (int64_t k = 0; k < K; k += Q4_WEIGHTS, block += Q4_BYTES) {
+            sum += q4_block(block, args[0], dtype, k);
+        }
+        put_element(args[2], F32, n, sum);
+    }
+}
