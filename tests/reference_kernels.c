@@ -3,7 +3,7 @@
  * Expected values are computed in the test by plain loops. */
 #include <tegula/kernel.h>
 
-/* ---- thread view ----------------------------------------------------------------------------------------- */
+/* ---- thread view --------------------------------------------------------------------------------------- */
 
 KERNEL(each_element) { /* to = from, any type, any number of threads */
     params(n, dtype, block);
@@ -247,7 +247,7 @@ KERNEL(print_much) {
             print("0123456789012345678901234567890 %d\n", i);
 }
 
-/* ---- block view ------------------------------------------------------------------------------------------ */
+/* ---- block view ---------------------------------------------------------------------------------------- */
 
 KERNEL(copy_tiles) { /* tensor -> shared -> fragment -> tensor, with tails and two conversions */
     params(M, N, tile_m, tile_n, nthreads);
@@ -402,7 +402,7 @@ KERNEL(block_scalar) { /* a fragment without extents, written once for all threa
     }
 }
 
-/* ---- mistakes that only a run shows ---------------------------------------------------------------------- */
+/* ---- mistakes that only a run shows -------------------------------------------------------------------- */
 
 KERNEL(read_outside) {
     params(n, shift);

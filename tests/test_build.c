@@ -106,8 +106,7 @@ static void everything(tg_kernel *k) {
     close(&grid);
 }
 
-/* ---- no kernel -------------------------------------------------------------------------------------------
- */
+/* ---- no kernel ----------------------------------------------------------------------------------------- */
 
 static int logged;
 
@@ -174,8 +173,7 @@ Test(build, uninitialised_handles_are_poison) {
     tg_free(k);
 }
 
-/* ---- nesting ---------------------------------------------------------------------------------------------
- */
+/* ---- nesting ------------------------------------------------------------------------------------------- */
 
 Test(build, kernels_nest) {
     tg_kernel *outer = tg_begin("outer", NULL), *inner = tg_begin("inner", NULL);
@@ -227,8 +225,7 @@ Test(build, user_bytes_and_config_are_copied) {
     tg_free(k);
 }
 
-/* ---- many mistakes ---------------------------------------------------------------------------------------
- */
+/* ---- many mistakes ------------------------------------------------------------------------------------- */
 
 Test(build, mistakes_beyond_the_limit_are_counted) {
     tg_kernel *k = tg_begin("k", NULL);
@@ -268,8 +265,7 @@ Test(build, a_report_shows_the_line_and_a_caret) {
     remove(path);
 }
 
-/* ---- lack of memory --------------------------------------------------------------------------------------
- */
+/* ---- lack of memory ------------------------------------------------------------------------------------ */
 
 Test(build, lack_of_memory_anywhere_ends_the_kernel_and_nothing_else) {
     bool ended_well = false;
@@ -306,8 +302,7 @@ Test(build, an_explosion_of_shared_nodes_ends_early) {
     tg_free(k);
 }
 
-/* ---- what tg_end() fills in ------------------------------------------------------------------------------
- */
+/* ---- what tg_end() fills in ---------------------------------------------------------------------------- */
 
 static tg_buf vector(tg_kernel *k, const char *name) {
     tg_expr n = tg_int(k, here, 32);

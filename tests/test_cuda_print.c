@@ -9,7 +9,7 @@
 
 #include "codegen/cuda_print.h"
 
-/* ---- a kernel of one store ------------------------------------------------------------------------------- */
+/* ---- a kernel of one store ----------------------------------------------------------------------------- */
 
 static arena memory;
 static thread_kernel kernel;
@@ -96,7 +96,7 @@ static void expect(node *x, const char *wanted) {
     cr_expect_str_eq(printed(x), wanted);
 }
 
-/* ---- index expressions: 32 or 64 bits --------------------------------------------------------------------- */
+/* ---- index expressions: 32 or 64 bits ------------------------------------------------------------------ */
 
 Test(cuda_print, an_index_that_fits_is_an_int) {
     node *row = in_range("row", 0, 4095), *k = in_range("k", 0, 14335);
@@ -153,7 +153,7 @@ Test(cuda_print, a_sum_on_the_right_needs_parentheses_only_if_it_could_overflow_
     expect(sum, "c + (b + d)");
 }
 
-/* ---- typed values ----------------------------------------------------------------------------------------- */
+/* ---- typed values -------------------------------------------------------------------------------------- */
 
 Test(cuda_print, narrow_integers_are_cast_back_where_an_int_would_show) {
     node *a = scalar("a", TG_I8), *b = scalar("b", TG_I8);
@@ -226,7 +226,7 @@ Test(cuda_print, one_rounding_into_the_narrow_floats) {
     expect(expr_cast(&memory, here, TG_I32, h), "(int)(float)h");
 }
 
-/* ---- parentheses ------------------------------------------------------------------------------------------ */
+/* ---- parentheses --------------------------------------------------------------------------------------- */
 
 Test(cuda_print, parentheses_follow_from_the_levels_of_c) {
     node *a = scalar("a", TG_F32), *b = scalar("b", TG_F32), *c = scalar("c", TG_F32);
@@ -243,7 +243,7 @@ Test(cuda_print, parentheses_follow_from_the_levels_of_c) {
     expect(op(TG_ADD, expr_choose(&memory, here, t, a, b), c), "(a < b ? a : b) + c");
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------ */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 static char *whole(const cuda_print_options *options) {
     cuda_text cuda;
@@ -281,7 +281,7 @@ Test(cuda_print, a_kernel_named_like_a_word_of_cpp_is_called_otherwise) {
     cr_expect_str_eq(cuda_function_name(&kernel), "gemv");
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------ */
+/* ---- lines --------------------------------------------------------------------------------------------- */
 
 Test(cuda_print, each_line_knows_its_place_in_the_dsl) {
     add_store(integer(TG_I32, 1));

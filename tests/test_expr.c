@@ -20,8 +20,7 @@ static const char *shown(arena *a, const node *x) {
     return expr_text(a, x);
 }
 
-/* ---- random trees ----------------------------------------------------------------------------------------
- */
+/* ---- random trees -------------------------------------------------------------------------------------- */
 
 static uint64_t state = 42;
 
@@ -234,8 +233,7 @@ Test(expr, replacing_a_variable_is_evaluating_with_its_value) {
     }
 }
 
-/* ---- what folds to what ----------------------------------------------------------------------------------
- */
+/* ---- what folds to what -------------------------------------------------------------------------------- */
 
 static arena memory;
 static node *pid, *tid, *i, *x;
@@ -348,8 +346,7 @@ Test(folds, casts_of_an_index) {
           "1065353216");
 }
 
-/* ---- offsets ---------------------------------------------------------------------------------------------
- */
+/* ---- offsets ------------------------------------------------------------------------------------------- */
 
 Test(folds, offsets_are_row_major_with_pitch) {
     buffer b = {.name = "b", .space = TG_GLOBAL, .type = TG_F16, .rank = 3, .dim = {5, 7, 11}};
@@ -375,8 +372,7 @@ Test(folds, offsets_are_row_major_with_pitch) {
     shows(expr_ref(&memory, here, &b, 3, index, 8), "b[pid, tid, i : +8]");
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 Test(folds, parentheses_only_where_they_matter) {
     var v = {.kind = VAR_LET, .name = "f", .type = TG_F32},

@@ -43,7 +43,7 @@ static int compile(const tg_kernel_record *r, pipeline_result *result) {
     return pipeline_run(&input, &options, result);
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 static void path_of(char *path, size_t size, const char *name, const char *extension) {
     snprintf(path, size, "%s%s.%s", folder, name, extension);
@@ -106,7 +106,7 @@ static void hold_against(const char *name, const char *extension, const char *no
     free(wanted);
 }
 
-/* ---- one kernel ------------------------------------------------------------------------------------------ */
+/* ---- one kernel ---------------------------------------------------------------------------------------- */
 
 /* Everything after the prelude, which has a test of its own. */
 static const char *cuda_body(const cuda_text *c) {
@@ -180,7 +180,7 @@ Test(golden, printing_twice_gives_the_same_bytes) {
     }
 }
 
-/* ---- NVRTC ----------------------------------------------------------------------------------------------- */
+/* ---- NVRTC --------------------------------------------------------------------------------------------- */
 
 static void check_compiles(const tg_kernel_record *r, const char *target_name) {
     const tg_config nothing = {0};

@@ -631,8 +631,7 @@ void restless(void) {
     }
 }
 
-/* ---- times ----------------------------------------------------------------------------------------------
- */
+/* ---- times --------------------------------------------------------------------------------------------- */
 
 Test(jit, stream_mode_records_rotating_launches_and_divides_the_replay_by_their_number) {
     tg_jit *jit = tg_jit_new("scale", counted, NULL, 0);

@@ -13,7 +13,7 @@
 #include "runtime/api.h"
 #include "runtime/nvrtc.h"
 
-/* ---- parts ------------------------------------------------------------------------------------------------ */
+/* ---- parts --------------------------------------------------------------------------------------------- */
 
 static arena memory;
 static const thread_kernel kernel = {.name = "k", .memory = &memory};
@@ -78,7 +78,7 @@ Test(prelude, nothing_used_is_nothing_printed) {
     cuda_text_free(&out);
 }
 
-/* ---- the CPU's stand-in ----------------------------------------------------------------------------------- */
+/* ---- the CPU's stand-in -------------------------------------------------------------------------------- */
 
 static char folder[400];
 

@@ -18,7 +18,7 @@
 /* Of kernel.h, whose words cannot stand in one file with the IRs. */
 const tg_kernel_record *const *tg_kernel_table(int *n);
 
-/* ---- what is run ----------------------------------------------------------------------------------------- */
+/* ---- what is run --------------------------------------------------------------------------------------- */
 
 /* Kernels of the gallery; the golden ones come by themselves. */
 static const struct {
@@ -119,7 +119,7 @@ static void add_all(void) {
     cr_assert(nrows >= 30 + GALLERY_ROWS, "only %d kernels are linked in", nrows);
 }
 
-/* ---- the program ----------------------------------------------------------------------------------------- */
+/* ---- the program --------------------------------------------------------------------------------------- */
 
 static char folder[400];
 
@@ -186,7 +186,7 @@ static void compile_program(const char *compiler) {
     cr_expect_str_empty(log, "%s warns of the printed text:\n%s", compiler, log);
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------------- */
+/* ---- arguments ----------------------------------------------------------------------------------------- */
 
 static uint64_t state;
 
@@ -259,7 +259,7 @@ static void free_arguments(const launch_plan *plan, arguments *a) {
     }
 }
 
-/* ---- running --------------------------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------------------------- */
 
 static void write_number(FILE *f, int64_t x) {
     fwrite(&x, sizeof x, 1, f);

@@ -7,8 +7,7 @@
 
 #include "reference_launch.h"
 
-/* ---- findings --------------------------------------------------------------------------------------------
- */
+/* ---- findings ------------------------------------------------------------------------------------------ */
 
 Test(tile_reference, a_read_out_of_bounds_names_the_access_and_gives_zero) {
     int32_t index[5] = {0, 1, 2, 3, 0}, a[5][4], b[5] = {9, 9, 9, 9, 9};
@@ -231,8 +230,7 @@ Test(tile_reference, gives_up_at_the_step_limit) {
     end(&l);
 }
 
-/* ---- orders ----------------------------------------------------------------------------------------------
- */
+/* ---- orders -------------------------------------------------------------------------------------------- */
 
 static int orders(launch *l) {
     reference_free(&l->result);
@@ -328,8 +326,7 @@ Test(tile_reference, sums_of_floats_may_differ_in_the_last_bits) {
     end(&l);
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------
- */
+/* ---- arguments ----------------------------------------------------------------------------------------- */
 
 static void expect_refused(launch *l, const char *part) {
     cr_assert_eq(run(l), TG_EARG);
@@ -386,8 +383,7 @@ Test(tile_reference, lack_of_memory_is_said) {
 }
 #endif
 
-/* ---- findings as a list ----------------------------------------------------------------------------------
- */
+/* ---- findings as a list -------------------------------------------------------------------------------- */
 
 Test(witness, findings_merge_print_and_overflow) {
     findings f = {0};

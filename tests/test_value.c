@@ -10,8 +10,7 @@ static const int64_t types[] = {TG_BOOL, TG_I8,  TG_U8,  TG_I16,  TG_U16, TG_I32
                                 TG_I64,  TG_U64, TG_F16, TG_BF16, TG_F32, TG_F64, TYPE_INDEX};
 enum { TYPES = sizeof types / sizeof types[0] };
 
-/* ---- f16 and bf16 ----------------------------------------------------------------------------------------
- */
+/* ---- f16 and bf16 -------------------------------------------------------------------------------------- */
 
 /* The number that a pattern stands for, from the definition: sign, `e` bits of exponent, `m` of mantissa. */
 static double meaning(unsigned bits, int e, int m) {
@@ -124,8 +123,7 @@ Test(value, integers_round_once_into_floats) {
     }
 }
 
-/* ---- types -----------------------------------------------------------------------------------------------
- */
+/* ---- types --------------------------------------------------------------------------------------------- */
 
 Test(value, types_know_their_sizes_and_ranges) {
     static const int bits[] = {8, 8, 8, 16, 16, 32, 32, 64, 64, 16, 16, 32, 64, 64};
@@ -156,8 +154,7 @@ Test(value, types_know_their_sizes_and_ranges) {
     cr_assert_eq(type_min(TYPE_INDEX), INT64_MIN);
 }
 
-/* ---- integers --------------------------------------------------------------------------------------------
- */
+/* ---- integers ------------------------------------------------------------------------------------------ */
 
 /* What fits a type of that many bits, by division and remainder of C's wide integers. */
 static int64_t wrapped(int64_t x, int bits, bool is_signed) {
@@ -369,8 +366,7 @@ Test(value, unary_operators_on_integers) {
     }
 }
 
-/* ---- floats ----------------------------------------------------------------------------------------------
- */
+/* ---- floats -------------------------------------------------------------------------------------------- */
 
 static bool same_float(value a, value b) {
     return a.bits == b.bits || (isnan(value_as_real(a)) && isnan(value_as_real(b)));
@@ -461,8 +457,7 @@ Test(value, functions_of_floats) {
     }
 }
 
-/* ---- casts -----------------------------------------------------------------------------------------------
- */
+/* ---- casts --------------------------------------------------------------------------------------------- */
 
 Test(value, integers_wrap_as_in_c_and_an_index_must_fit) {
     value_fault fault = FAULT_NONE;

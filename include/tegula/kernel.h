@@ -24,7 +24,7 @@ enum {
 };
 enum { SUM = TG_SUM, MAX = TG_MAX, MIN = TG_MIN };
 
-/* ---- declaring a kernel ---------------------------------------------------------------------------------- */
+/* ---- declaring a kernel -------------------------------------------------------------------------------- */
 
 /* KERNEL(name) { .. }: a builder with C linkage, listed in its object file under its name. */
 #define KERNEL(name)                  \
@@ -49,7 +49,7 @@ enum { SUM = TG_SUM, MAX = TG_MAX, MIN = TG_MIN };
 #define grid(...) TG_LOOP(TG_GRID, __VA_ARGS__)
 #define threads(...) TG_LOOP(TG_THREADS, __VA_ARGS__)
 
-/* ---- arguments and buffers: the C identifier is the buffer's name ---------------------------------------- */
+/* ---- arguments and buffers: the C identifier is the buffer's name -------------------------------------- */
 
 #define scalar(name, dtype) const tg_expr name = tg_scalar(tg_now(), TG_HERE, #name, dtype)
 #define extent(name) const tg_expr name = tg_extent(tg_now(), TG_HERE, #name)
@@ -73,7 +73,7 @@ enum { SUM = TG_SUM, MAX = TG_MAX, MIN = TG_MIN };
 #define from(buf, ...) tg_tile_from(tg_now(), TG_HERE, buf, TG_INDEX_(__VA_ARGS__))
 #define slice(buf, ...) tg_slice(tg_now(), TG_HERE, buf, TG_INDEX_(__VA_ARGS__))
 
-/* ---- loops and branches ---------------------------------------------------------------------------------- */
+/* ---- loops and branches -------------------------------------------------------------------------------- */
 
 /* (name, extent) pairs, then for serial an unroll factor and for pipelined the number of stages. */
 #define serial(...) TG_LOOP(TG_SERIAL, __VA_ARGS__)
@@ -84,7 +84,7 @@ enum { SUM = TG_SUM, MAX = TG_MAX, MIN = TG_MIN };
 #define when(cond) TG_BRANCH_(TG_CAT(tg_scope_, __COUNTER__), TG_WHEN, 1, TG_V_(cond))
 #define otherwise TG_BRANCH_(TG_CAT(tg_scope_, __COUNTER__), TG_OTHERWISE, 0, {0})
 
-/* ---- statements ------------------------------------------------------------------------------------------ */
+/* ---- statements ---------------------------------------------------------------------------------------- */
 
 #define let(name, value) const tg_expr name = tg_let(tg_now(), TG_HERE, #name, TG_V_(value))
 #define set(dst, value) tg_store(tg_now(), TG_HERE, TG_R_(dst), TG_V_(value))
@@ -104,7 +104,7 @@ enum { SUM = TG_SUM, MAX = TG_MAX, MIN = TG_MIN };
 #define reduce(op, src, dst, dim) tg_reduce(tg_now(), TG_HERE, op, src, dst, dim)
 #define finalize(acc) tg_finalize(tg_now(), TG_HERE, acc)
 
-/* ---- values ---------------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 #define add(...) TG_FOLD_(TG_ADD, __VA_ARGS__)
 #define mul(...) TG_FOLD_(TG_MUL, __VA_ARGS__)

@@ -41,7 +41,7 @@ extern "C" {
 /* The version of the library that runs, as "major.minor.patch". */
 TG_API const char *tg_version(void);
 
-/* ---- element types --------------------------------------------------------------------------------------- */
+/* ---- element types ------------------------------------------------------------------------------------- */
 
 /* The values stand far from any extent, so that an element type is never taken for a number. */
 typedef enum tg_dtype {
@@ -67,7 +67,7 @@ TG_API const char *tg_dtype_name(int64_t dtype);
 /* The element type of that name, or 0. */
 TG_API int64_t tg_dtype_named(const char *name);
 
-/* ---- 1. configurations ----------------------------------------------------------------------------------- */
+/* ---- 1. configurations --------------------------------------------------------------------------------- */
 
 enum { TG_MAX_CONFIG = 32, TG_MAX_RANK = 6, TG_MAX_AXES = 3 };
 
@@ -117,7 +117,7 @@ TG_API bool tg_config_get(const tg_config *config, const char *name, int64_t *va
                   dd, ee, ff, count, ...)                                                                   \
     count
 
-/* ---- 2. the builder -------------------------------------------------------------------------------------- */
+/* ---- 2. the builder ------------------------------------------------------------------------------------ */
 
 typedef struct tg_kernel tg_kernel;
 struct tg_node;
@@ -329,7 +329,7 @@ TG_API void tg_finalize(tg_kernel *k, tg_loc at, tg_buf reducer);
 TG_API tg_scope tg_open(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t option, tg_axes axes);
 TG_API void tg_close(tg_scope *scope);
 
-/* ---- 3. the host side ------------------------------------------------------------------------------------ */
+/* ---- 3. the host side ---------------------------------------------------------------------------------- */
 
 typedef enum tg_status {
     TG_OK = 0,

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- operators ------------------------------------------------------------------------------------------- */
+/* ---- operators ----------------------------------------------------------------------------------------- */
 
 enum { CALL = LEVEL_CALL };
 
@@ -41,7 +41,7 @@ static bool is_small(int64_t type) {
     return type == TG_I8 || type == TG_U8 || type == TG_I16 || type == TG_U16;
 }
 
-/* ---- what type C gives ----------------------------------------------------------------------------------- */
+/* ---- what type C gives --------------------------------------------------------------------------------- */
 
 const char *cuda_var_type(const var *v) {
     return v->type == TYPE_INDEX ? (is_int32(v->lo, v->hi) ? "int" : "long long") : type_cuda(v->type);
@@ -85,7 +85,7 @@ int64_t cuda_type_of(const node *x) {
     return x->type == TYPE_INDEX ? index_type_of(x) : x->type;
 }
 
-/* ---- literals -------------------------------------------------------------------------------------------- */
+/* ---- literals ------------------------------------------------------------------------------------------ */
 
 /* The shortest decimal that reads back as x; independent of the locale. */
 static void shortest(double x, bool is_float, char *s, size_t size) {
@@ -173,7 +173,7 @@ static int literal_level(const node *x) {
     return x->type == TG_F64 && !isfinite(x->fval) ? LEVEL_UNARY : LEVEL_CALL;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------- */
+/* ---- places -------------------------------------------------------------------------------------------- */
 
 bool cuda_layout_is_plain(const buffer *b) {
     return b->space != TG_GLOBAL && b->layout.xor_chunk_log2 == 0;
@@ -210,7 +210,7 @@ void cuda_ref(printer *p, const node *ref) {
     }
 }
 
-/* ---- conversions ----------------------------------------------------------------------------------------- */
+/* ---- conversions --------------------------------------------------------------------------------------- */
 
 static prelude_part half_part(int64_t type) {
     return type == TG_F16 ? PRELUDE_F16 : PRELUDE_BF16;
@@ -351,7 +351,7 @@ static bool bitcast_is_cast(const node *x) {
     return type_is_integer(from) && type_is_integer(x->type);
 }
 
-/* ---- functions ------------------------------------------------------------------------------------------- */
+/* ---- functions ----------------------------------------------------------------------------------------- */
 
 static void call(printer *p, const char *function, const node *x, const node *y, int flags) {
     text_print(&p->out->text, "%s(", function);
@@ -412,7 +412,7 @@ static void function(printer *p, const node *x, int level, int flags) {
     }
 }
 
-/* ---- infix and prefix operators -------------------------------------------------------------------------- */
+/* ---- infix and prefix operators ------------------------------------------------------------------------ */
 
 static void use_operator(printer *p, const node *x) {
     static const prelude_tag tag[] = {
@@ -561,7 +561,7 @@ static void choice(printer *p, const node *x, int flags) {
     cuda_expr(p, x->arg[2], LEVEL_CHOOSE, plain | (flags & EXPR_LONG));
 }
 
-/* ---- any value ------------------------------------------------------------------------------------------- */
+/* ---- any value ----------------------------------------------------------------------------------------- */
 
 /* Does x, to be computed in 64 bits, do so by a cast of its own (and not inside)? */
 static bool is_widened_here(const node *x, int flags) {

@@ -13,7 +13,7 @@
 
 #include "codegen/cuda_print.h"
 
-/* ---- the prelude ----------------------------------------------------------------------------------------- */
+/* ---- the prelude --------------------------------------------------------------------------------------- */
 
 /* Files of templates/, in the order in which they are printed. */
 typedef enum prelude_part {
@@ -70,14 +70,14 @@ typedef enum prelude_tag {
     TAG_COUNT
 } prelude_tag;
 
-/* ---- identifiers ----------------------------------------------------------------------------------------- */
+/* ---- identifiers --------------------------------------------------------------------------------------- */
 
 typedef struct cuda_name {
     const char *name;
     struct cuda_name *outer; /* declared before it and still visible */
 } cuda_name;
 
-/* ---- the printer ----------------------------------------------------------------------------------------- */
+/* ---- the printer --------------------------------------------------------------------------------------- */
 
 typedef struct printer {
     const thread_kernel *t;

@@ -51,7 +51,7 @@ void cuda_line_open(printer *p, tg_loc at) {
     text_print(&p->out->text, "%*s", INDENT * p->indent, "");
 }
 
-/* ---- long lines ------------------------------------------------------------------------------------------ */
+/* ---- long lines ---------------------------------------------------------------------------------------- */
 
 /* The end of a string literal that begins at s. */
 static const char *skip_string(const char *s) {
@@ -170,7 +170,7 @@ void cuda_text_append(cuda_text *out, const cuda_text *more) {
     out->text.failed |= more->text.failed;
 }
 
-/* ---- literals and comments ------------------------------------------------------------------------------- */
+/* ---- literals and comments ----------------------------------------------------------------------------- */
 
 void cuda_string(text *out, const char *s) {
     text_add(out, "\"");

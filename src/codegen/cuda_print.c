@@ -17,7 +17,7 @@
 
 enum { COLUMNS = 100 };
 
-/* ---- what the kernel uses -------------------------------------------------------------------------------- */
+/* ---- what the kernel uses ------------------------------------------------------------------------------ */
 
 static bool note_variable(node *x, void *user) {
     if (x->kind == E_VAR) {
@@ -73,7 +73,7 @@ static void note_uses(printer *p) {
     note_views(p);
 }
 
-/* ---- the comment at the top ------------------------------------------------------------------------------ */
+/* ---- the comment at the top ---------------------------------------------------------------------------- */
 
 /* Settings of the problem or of the schedule, as many on a line as fit. */
 static void add_settings(printer *p, cuda_text *out, bool of_problem) {
@@ -110,7 +110,7 @@ static void add_heading(printer *p, cuda_text *out) {
     cuda_text_line(out, (tg_loc){NULL, 0}, "", 0);
 }
 
-/* ---- the signature --------------------------------------------------------------------------------------- */
+/* ---- the signature ------------------------------------------------------------------------------------- */
 
 static void declare_params(printer *p) {
     for (int i = 0; i < p->t->nparams; i++) {
@@ -216,7 +216,7 @@ static void print_signature(printer *p) {
     }
 }
 
-/* ---- memory of the block --------------------------------------------------------------------------------- */
+/* ---- memory of the block ------------------------------------------------------------------------------- */
 
 static bool overlap(const buffer *a, const buffer *b) {
     return a->offset < b->offset + buffer_bytes(b) && b->offset < a->offset + buffer_bytes(a);
@@ -308,7 +308,7 @@ static void print_shared(printer *p) {
     }
 }
 
-/* ---- indices and lanes ----------------------------------------------------------------------------------- */
+/* ---- indices and lanes --------------------------------------------------------------------------------- */
 
 static void print_index(printer *p, const var *v, const char *source) {
     static const char axis[] = "xyz";
@@ -353,7 +353,7 @@ static void print_lanes(printer *p) {
               p->lanes, thread, (long long)(threads - rest), all, lanes_below(p, rest));
 }
 
-/* ---- public ---------------------------------------------------------------------------------------------- */
+/* ---- public -------------------------------------------------------------------------------------------- */
 
 static void print_body(printer *p) {
     const thread_kernel *t = p->t;

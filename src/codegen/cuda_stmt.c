@@ -10,7 +10,7 @@
 
 #include "dsl/diag.h"
 
-/* ---- wide accesses --------------------------------------------------------------------------------------- */
+/* ---- wide accesses ------------------------------------------------------------------------------------- */
 
 static const char *word_type(int64_t bytes) {
     switch (bytes) {
@@ -95,7 +95,7 @@ static void word_move(printer *p, const thread_stmt *s) {
     text_add(&p->out->text, ";");
 }
 
-/* ---- stores and atomics ---------------------------------------------------------------------------------- */
+/* ---- stores and atomics -------------------------------------------------------------------------------- */
 
 static void use_accumulate(printer *p, const thread_stmt *s) {
     const int64_t type = s->dst->buffer->type;
@@ -173,7 +173,7 @@ static void atomic(printer *p, const thread_stmt *s) {
     text_add(&p->out->text, ");");
 }
 
-/* ---- declarations ---------------------------------------------------------------------------------------- */
+/* ---- declarations -------------------------------------------------------------------------------------- */
 
 /* Views of b that are used: the same bytes under another type. */
 void cuda_views(printer *p, const buffer *b) {
@@ -227,7 +227,7 @@ static void declare_let(printer *p, const thread_stmt *s) {
     p->var_name[v->id] = name;
 }
 
-/* ---- lanes ----------------------------------------------------------------------------------------------- */
+/* ---- lanes --------------------------------------------------------------------------------------------- */
 
 /* The mask of the lanes that exist, then the value and the distance. */
 static void shuffle_call(printer *p, int64_t type) {
@@ -311,7 +311,7 @@ static void copy_async(printer *p, const thread_stmt *s) {
     text_add(out, ");");
 }
 
-/* ---- print and check ------------------------------------------------------------------------------------- */
+/* ---- print and check ----------------------------------------------------------------------------------- */
 
 /* The next conversion of a printf format after *s, as the C type that it takes; 0 at the end. */
 static int64_t next_conversion(const char **s) {
@@ -375,7 +375,7 @@ static void check(printer *p, const thread_stmt *s) {
     text_print(&p->out->text, ") check_failed(%s, %d);", p->checks, s->check);
 }
 
-/* ---- control --------------------------------------------------------------------------------------------- */
+/* ---- control ------------------------------------------------------------------------------------------- */
 
 /* One line of text, so that a body of it alone needs no braces. */
 static bool is_one_line(const thread_stmt *s) {

@@ -24,8 +24,7 @@ struct arena_block {
     _Alignas(max_align_t) unsigned char data[];
 };
 
-/* ---- arena -----------------------------------------------------------------------------------------------
- */
+/* ---- arena --------------------------------------------------------------------------------------------- */
 
 /* Where requests go while memory lacks.  What lies there is only read until the public call ends; pieces are
  * handed out in turn, also to several threads, so that two live ones rarely share a byte. */
@@ -116,8 +115,7 @@ void arena_free(arena *a) {
     *a = (arena){.limit = limit};
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 /* Room for n more characters and the NUL. */
 static bool text_reserve(text *t, size_t n) {

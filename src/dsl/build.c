@@ -9,8 +9,7 @@
 static _Thread_local tg_kernel *current;
 static _Thread_local bool complained; /* tg_now() without a kernel: one message until the next tg_begin() */
 
-/* ---- version, element types, configurations --------------------------------------------------------------
- */
+/* ---- version, element types, configurations ------------------------------------------------------------ */
 
 const char *tg_version(void) {
     return TG_VERSION;
@@ -62,8 +61,7 @@ bool tg_config_get(const tg_config *config, const char *name, int64_t *v) {
     return i >= 0;
 }
 
-/* ---- shared by the builder's files -----------------------------------------------------------------------
- */
+/* ---- shared by the builder's files --------------------------------------------------------------------- */
 
 bool build_ready(tg_kernel *k, tg_loc at) {
     if (!k || k->ended) {
@@ -147,8 +145,7 @@ int64_t tile_threads(const tg_kernel *k) {
     return n;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------
- */
+/* ---- life ---------------------------------------------------------------------------------------------- */
 
 static void take_config(tg_kernel *k, const tg_config *config) {
     int n = config ? config->n : 0;
@@ -271,8 +268,7 @@ void tg_dump(const tg_kernel *k, FILE *out, bool lines) {
     write_out(&t, out);
 }
 
-/* ---- parameters, tunables, legality ----------------------------------------------------------------------
- */
+/* ---- parameters, tunables, legality -------------------------------------------------------------------- */
 
 static void record_param(tg_kernel *k, tg_loc at, const char *name, int64_t v, param_source source) {
     for (int i = 0; i < k->nparams; i++) {
@@ -374,8 +370,7 @@ tg_expr tg_ceildiv_expr(tg_kernel *k, tg_loc at, tg_expr a, int64_t b) {
     return (tg_expr){build_bounded(k, at, expr_add(m, expr_binary(m, at, TG_QUO, x, d), up))};
 }
 
-/* ---- launch arguments ------------------------------------------------------------------------------------
- */
+/* ---- launch arguments ---------------------------------------------------------------------------------- */
 
 static bool argument_allowed(tg_kernel *k, tg_loc at, const char *word, const char *name) {
     if (k->has_grid) {

@@ -35,7 +35,7 @@ typedef struct build_state {
 
 enum { BUILD_MAX_SIZE = 10000 }; /* nodes of one expression, as printed */
 
-/* ---- build.c ---- */
+/* ---- build.c ------------------------------------------------------------------------------------------- */
 bool build_ready(tg_kernel *k, tg_loc at);
 node *build_poison(tg_kernel *k);
 node *build_node(tg_kernel *k, node *x); /* x, or poison for NULL */
@@ -45,7 +45,7 @@ buffer *build_new_buffer(tg_kernel *k, tg_loc at, tg_space space, const char *na
 /* "case.c:7" in the kernel's memory. */
 const char *build_place(tg_kernel *k, tg_loc at);
 
-/* ---- build_value.c ---- */
+/* ---- build_value.c ------------------------------------------------------------------------------------- */
 /* x as a value of the type of a place; NULL after a mistake.  `place`: "'output'", as messages name it. */
 node *build_convert(tg_kernel *k, tg_loc at, const char *place, int64_t type, node *x);
 /* x as an index; NULL after a mistake.  `what`: "index 0 of 'a'". */
@@ -57,12 +57,12 @@ node *build_settle(tg_kernel *k, tg_loc at, node *x);
 /* x, or poison and a mistake when it has grown beyond BUILD_MAX_SIZE. */
 node *build_bounded(tg_kernel *k, tg_loc at, node *x);
 
-/* ---- build_scope.c ---- */
+/* ---- build_scope.c ------------------------------------------------------------------------------------- */
 build_scope *build_enclosing(const tg_kernel *k, tg_scope_kind kind);
 /* Is a statement allowed here?  Else a mistake that names `word`. */
 bool build_inside(tg_kernel *k, tg_loc at, const char *word);
 
-/* ---- build_stmt.c ---- */
+/* ---- build_stmt.c -------------------------------------------------------------------------------------- */
 tile_stmt *build_stmt(tg_kernel *k, tg_loc at, tile_kind kind);
 void build_append(tg_kernel *k, tile_stmt *s);
 /* Does everything that x names still exist here, and may it be read here?  Else a mistake. */
@@ -70,11 +70,11 @@ bool build_uses(tg_kernel *k, tg_loc at, node *x);
 /* A store of `word` into buffer b outside parallel needs to know which thread.  Else a mistake. */
 bool build_has_thread(tg_kernel *k, tg_loc at, const char *word, buffer *b);
 
-/* ---- build_tile.c ---- */
+/* ---- build_tile.c -------------------------------------------------------------------------------------- */
 /* Do all threads of the block come here?  Else a mistake.  (Uniform conditions: build_check.c.) */
 bool build_collective(tg_kernel *k, tg_loc at, const char *word);
 
-/* ---- build_check.c ---- */
+/* ---- build_check.c ------------------------------------------------------------------------------------- */
 void build_check(tg_kernel *k);
 
 #endif

@@ -31,8 +31,7 @@ static tg_buf handle_of(tg_kernel *k, tg_loc at, buffer *b) {
     return (tg_buf){x};
 }
 
-/* ---- making ----------------------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------------------------- */
 
 /* The type and the extents of something called `name`; false after a mistake. */
 static bool check_shape(tg_kernel *k, tg_loc at, const char *word, const char *name, const tg_shape *shape) {
@@ -129,8 +128,7 @@ tg_buf tg_reducer(tg_kernel *k, tg_loc at, int64_t reduction, const char *name, 
     return allocate(k, at, TG_REDUCER, (tg_reduction)reduction, name, &shape);
 }
 
-/* ---- views -----------------------------------------------------------------------------------------------
- */
+/* ---- views --------------------------------------------------------------------------------------------- */
 
 /* Why the bytes of b cannot be seen as `shape`; NULL when they can. */
 static const char *view_mistake(tg_kernel *k, const buffer *b, const tg_shape *shape) {
@@ -187,8 +185,7 @@ tg_buf tg_view(tg_kernel *k, tg_loc at, tg_buf buf, tg_shape shape) {
     return handle_of(k, at, v);
 }
 
-/* ---- elements --------------------------------------------------------------------------------------------
- */
+/* ---- elements ------------------------------------------------------------------------------------------ */
 
 static const char *dimensions(tg_kernel *k, int n) {
     return arena_print(&k->memory, "%d dimension%s", n, n == 1 ? "" : "s");
@@ -230,8 +227,7 @@ tg_ref tg_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index index) {
     return (tg_ref){build_bounded(k, at, expr_ref(&k->memory, at, b, index.n, x, 1))};
 }
 
-/* ---- regions ---------------------------------------------------------------------------------------------
- */
+/* ---- regions ------------------------------------------------------------------------------------------- */
 
 static node *new_region(tg_kernel *k, tg_loc at, buffer *b, node **corner) {
     node *r = expr_ref(&k->memory, at, b, b->rank, corner, 1);

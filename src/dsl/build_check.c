@@ -10,8 +10,7 @@
 
 #include "dsl/build.h"
 
-/* ---- scopes, launch, configuration -----------------------------------------------------------------------
- */
+/* ---- scopes, launch, configuration --------------------------------------------------------------------- */
 
 static void check_scopes(tg_kernel *k) {
     for (build_scope *s = k->open; s; s = s->outer) {
@@ -94,8 +93,7 @@ static void check_config(tg_kernel *k) {
     }
 }
 
-/* ---- tensors ---------------------------------------------------------------------------------------------
- */
+/* ---- tensors ------------------------------------------------------------------------------------------- */
 
 static bool mark_read(node *x, void *user) {
     (void)user;
@@ -157,8 +155,7 @@ static void mark_block(tg_kernel *k, const tile_block *block) {
     }
 }
 
-/* ---- what is written near a read -------------------------------------------------------------------------
- */
+/* ---- what is written near a read ----------------------------------------------------------------------- */
 
 /* Threads agree about what they read at one address if no thread writes it in the barrier interval of the
  * read. Writes by collective operations do not count: barriers are inserted around them. */
@@ -312,8 +309,7 @@ static const char *disturbed(tg_kernel *k, const tile_stmt *s, const buffer *roo
                  : NULL;
 }
 
-/* ---- collectives -----------------------------------------------------------------------------------------
- */
+/* ---- collectives --------------------------------------------------------------------------------------- */
 
 typedef struct {
     tg_kernel *k;
@@ -498,8 +494,7 @@ static void check_collectives(tg_kernel *k) {
     check_block(&c, &k->body, NULL);
 }
 
-/* ---- reducers --------------------------------------------------------------------------------------------
- */
+/* ---- reducers ------------------------------------------------------------------------------------------ */
 
 typedef enum { UNSET, OPEN, CLOSED } epoch;
 
@@ -593,8 +588,7 @@ static void check_reducers(tg_kernel *k) {
     }
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------
- */
+/* ---- all ----------------------------------------------------------------------------------------------- */
 
 void build_check(tg_kernel *k) {
     check_scopes(k);

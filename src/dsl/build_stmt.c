@@ -24,8 +24,7 @@ void build_append(tg_kernel *k, tile_stmt *s) {
     block->last = s;
 }
 
-/* ---- what an expression names ----------------------------------------------------------------------------
- */
+/* ---- what an expression names -------------------------------------------------------------------------- */
 
 static bool var_exists(tg_kernel *k, tg_loc at, const var *v) {
     if (v->id >= k->nvars || k->vars[v->id] != v) {
@@ -148,8 +147,7 @@ bool build_has_thread(tg_kernel *k, tg_loc at, const char *word, buffer *b) {
     return false;
 }
 
-/* ---- let and allreduce -----------------------------------------------------------------------------------
- */
+/* ---- let and allreduce --------------------------------------------------------------------------------- */
 
 static tg_expr poison(tg_kernel *k) {
     return (tg_expr){build_poison(k)};
@@ -258,8 +256,7 @@ tg_expr tg_allreduce(tg_kernel *k, tg_loc at, int64_t reduction, tg_expr v, tg_e
     return (tg_expr){expr_var(&k->memory, at, s->var)};
 }
 
-/* ---- stores ----------------------------------------------------------------------------------------------
- */
+/* ---- stores -------------------------------------------------------------------------------------------- */
 
 /* The store of a value of the place's type, checked; NULL after a mistake. */
 static tile_stmt *store(tg_kernel *k, tg_loc at, tile_kind kind, const char *word, tg_ref dst, tg_expr v) {
@@ -332,8 +329,7 @@ void tg_atomic(tg_kernel *k, tg_loc at, tg_reduction op, tg_ref dst, tg_expr v) 
     }
 }
 
-/* ---- print and check -------------------------------------------------------------------------------------
- */
+/* ---- print and check ----------------------------------------------------------------------------------- */
 
 typedef struct {
     const char *start; /* the '%' */

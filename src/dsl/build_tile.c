@@ -15,8 +15,7 @@ bool build_collective(tg_kernel *k, tg_loc at, const char *word) {
     return !p;
 }
 
-/* ---- regions ---------------------------------------------------------------------------------------------
- */
+/* ---- regions ------------------------------------------------------------------------------------------- */
 
 static bool is_local(const node *region) {
     return region->buffer->space == TG_LOCAL;
@@ -67,8 +66,7 @@ static node *resolved(tg_kernel *k, const node *r, const int64_t *length) {
     return full;
 }
 
-/* ---- copy ------------------------------------------------------------------------------------------------
- */
+/* ---- copy ---------------------------------------------------------------------------------------------- */
 
 static bool say_extents_differ(tg_kernel *k, tg_loc at, const node *a, int i, int64_t n, const node *b, int j,
                                int64_t m) {
@@ -221,8 +219,7 @@ void tg_copy(tg_kernel *k, tg_loc at, tg_tile src, tg_tile dst, tg_copy_options 
     build_append(k, s);
 }
 
-/* ---- clear and fill --------------------------------------------------------------------------------------
- */
+/* ---- clear and fill ------------------------------------------------------------------------------------ */
 
 static tile_stmt *fill(tg_kernel *k, tg_loc at, const char *word, node *r) {
     if (!build_ready(k, at) || !build_inside(k, at, word) || build_poisoned(r)) {
@@ -266,8 +263,7 @@ void tg_fill(tg_kernel *k, tg_loc at, tg_tile dst, tg_expr v) {
     }
 }
 
-/* ---- reduce, finalize, sync_threads ----------------------------------------------------------------------
- */
+/* ---- reduce, finalize, sync_threads -------------------------------------------------------------------- */
 
 static bool can_reduce(tg_kernel *k, tg_loc at, const buffer *b) {
     if (b->space == TG_GLOBAL || b->space == TG_LOCAL) {

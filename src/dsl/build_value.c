@@ -38,8 +38,7 @@ node *build_bounded(tg_kernel *k, tg_loc at, node *x) {
     return build_poison(k);
 }
 
-/* ---- literals --------------------------------------------------------------------------------------------
- */
+/* ---- literals ------------------------------------------------------------------------------------------ */
 
 static bool is_literal(const node *x) {
     return x->kind == E_CONST && (x->type == TYPE_INDEX || x->type == TYPE_REAL);
@@ -96,8 +95,7 @@ node *build_settle(tg_kernel *k, tg_loc at, node *x) {
     return settled;
 }
 
-/* ---- conversions to a place ------------------------------------------------------------------------------
- */
+/* ---- conversions to a place ---------------------------------------------------------------------------- */
 
 static node *index_to_place(tg_kernel *k, tg_loc at, const char *place, int64_t type, node *x) {
     if (x->hi < type_min(type) || x->lo > type_max(type)) {
@@ -160,8 +158,7 @@ node *build_truth(tg_kernel *k, tg_loc at, const char *what, node *x) {
     return NULL;
 }
 
-/* ---- operands of one type --------------------------------------------------------------------------------
- */
+/* ---- operands of one type ------------------------------------------------------------------------------ */
 
 static bool say_mixed(tg_kernel *k, tg_loc at, const node *x, const node *y) {
     const node *wanted = type_is_float(x->type) ? x : y; /* suggest the cast that loses least */
@@ -220,8 +217,7 @@ static bool unify(tg_kernel *k, tg_loc at, node **x, node **y) {
     return say_mixed(k, at, *x, *y);
 }
 
-/* ---- operators -------------------------------------------------------------------------------------------
- */
+/* ---- operators ----------------------------------------------------------------------------------------- */
 
 static const char *accepted_text(accepted a) {
     switch (a) {
@@ -396,8 +392,7 @@ tg_expr tg_choose(tg_kernel *k, tg_loc at, tg_expr condition, tg_expr a, tg_expr
     return (tg_expr){build_bounded(k, at, expr_choose(&k->memory, at, c, x, y))};
 }
 
-/* ---- casts -----------------------------------------------------------------------------------------------
- */
+/* ---- casts --------------------------------------------------------------------------------------------- */
 
 /* What the user writes wraps as in C.  A cast node of an index checks instead, so where the index may lie
  * outside, it goes through i64, which holds every index. */

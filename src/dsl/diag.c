@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- mistakes --------------------------------------------------------------------------------------------
- */
+/* ---- mistakes ------------------------------------------------------------------------------------------ */
 
 static bool same_place(tg_loc a, tg_loc b) {
     return a.line == b.line && (a.file == b.file || (a.file && b.file && strcmp(a.file, b.file) == 0));
@@ -86,8 +85,7 @@ void diag_print(const diag *d, text *out) {
     }
 }
 
-/* ---- messages without a kernel ---------------------------------------------------------------------------
- */
+/* ---- messages without a kernel ------------------------------------------------------------------------- */
 
 static _Atomic(void (*)(const char *)) log_function;
 
@@ -102,8 +100,7 @@ void diag_log(const char *said) {
     }
 }
 
-/* ---- our own faults --------------------------------------------------------------------------------------
- */
+/* ---- our own faults ------------------------------------------------------------------------------------ */
 
 static _Thread_local char bug[512];
 static _Thread_local bool has_bug;

@@ -13,8 +13,7 @@
 
 #include "dsl/diag.h"
 
-/* ---- buffers ---------------------------------------------------------------------------------------------
- */
+/* ---- buffers ------------------------------------------------------------------------------------------- */
 
 buffer *buffer_root(buffer *b) {
     while (b->view_of) {
@@ -46,8 +45,7 @@ int64_t buffer_bytes(const buffer *b) {
     return n < 0 ? -1 : n * type_bytes(b->type);
 }
 
-/* ---- saturating arithmetic -------------------------------------------------------------------------------
- */
+/* ---- saturating arithmetic ----------------------------------------------------------------------------- */
 
 static bool add_fits(int64_t a, int64_t b) {
     return b >= 0 ? a <= INT64_MAX - b : a >= INT64_MIN - b;
@@ -83,8 +81,7 @@ static int64_t max64(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* ---- ranges ----------------------------------------------------------------------------------------------
- */
+/* ---- ranges -------------------------------------------------------------------------------------------- */
 
 typedef struct {
     int64_t lo, hi;
@@ -224,8 +221,7 @@ static range within(int64_t type, tg_op op, range r) {
                : whole;
 }
 
-/* ---- nodes -----------------------------------------------------------------------------------------------
- */
+/* ---- nodes --------------------------------------------------------------------------------------------- */
 
 static node *make(arena *a, tg_loc at, node_kind kind, int64_t type) {
     node *x = ARENA_NEW(a, node);
@@ -285,8 +281,7 @@ static bool poisoned(const node *x) {
     return x->kind == E_POISON;
 }
 
-/* ---- folding of index arithmetic -------------------------------------------------------------------------
- */
+/* ---- folding of index arithmetic ----------------------------------------------------------------------- */
 
 static bool is_op(const node *x, tg_op op) {
     return x->kind == E_OP && x->op == op;
@@ -413,8 +408,7 @@ static node *index_divide(arena *a, tg_loc at, tg_op op, node *x, node *y) {
     return op == TG_QUO ? index_add(a, at, s.whole, rest) : rest;
 }
 
-/* ---- folding ---------------------------------------------------------------------------------------------
- */
+/* ---- folding ------------------------------------------------------------------------------------------- */
 
 bool expr_is_const(const node *x) {
     return x->kind == E_CONST;
@@ -515,8 +509,7 @@ static node *fold_neutral(tg_op op, node *x, node *y) {
     return commutes && ((zero && expr_is_int(x, 0)) || (one && expr_is_int(x, 1))) ? y : NULL;
 }
 
-/* ---- makers ----------------------------------------------------------------------------------------------
- */
+/* ---- makers -------------------------------------------------------------------------------------------- */
 
 node *expr_int(arena *a, tg_loc at, int64_t v) {
     node *x = make(a, at, E_CONST, TYPE_INDEX);
@@ -679,8 +672,7 @@ node *expr_mul(arena *a, node *x, int64_t c) {
     return expr_binary(a, x->at, TG_MUL, x, expr_int(a, x->at, c));
 }
 
-/* ---- questions -------------------------------------------------------------------------------------------
- */
+/* ---- questions ----------------------------------------------------------------------------------------- */
 
 static bool same_head(const node *x, const node *y) {
     if (x->kind != y->kind || x->type != y->type || x->n != y->n || x->lanes != y->lanes) {

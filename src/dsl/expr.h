@@ -17,7 +17,7 @@
 
 typedef struct tg_node node;
 
-/* ---- variables and buffers ------------------------------------------------------------------------------- */
+/* ---- variables and buffers ----------------------------------------------------------------------------- */
 
 typedef enum var_kind {
     VAR_GRID,   /* block index along grid axis `axis` */
@@ -75,7 +75,7 @@ buffer *buffer_root(buffer *b);
 int64_t buffer_elements(const buffer *b);
 int64_t buffer_bytes(const buffer *b);
 
-/* ---- nodes ----------------------------------------------------------------------------------------------- */
+/* ---- nodes --------------------------------------------------------------------------------------------- */
 
 typedef enum node_kind {
     E_POISON, /* the result of a mistake; accepted silently everywhere */
@@ -112,7 +112,7 @@ struct tg_node {
     int size; /* nodes as printed, saturating: kept here because a shared node counts each time */
 };
 
-/* ---- making (each folds what is known, computes the range, checks nothing) ------------------------------- */
+/* ---- making (each folds what is known, computes the range, checks nothing) ----------------------------- */
 
 node *expr_int(arena *a, tg_loc at, int64_t x);                   /* TYPE_INDEX constant */
 node *expr_const(arena *a, tg_loc at, value v);

@@ -73,8 +73,7 @@ static void begin(dump *d, tg_loc at, int depth) {
     text_print(d->out, "%*s", 4 * depth, "");
 }
 
-/* ---- pieces ----------------------------------------------------------------------------------------------
- */
+/* ---- pieces -------------------------------------------------------------------------------------------- */
 
 static void print_shape(const buffer *b, text *out) {
     text_add(out, type_name(b->type));
@@ -174,8 +173,7 @@ static const char *atomic_word(tg_reduction r) {
     return r == TG_SUM ? "atomic_add" : r == TG_MAX ? "atomic_max" : "atomic_min";
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------
- */
+/* ---- statements ---------------------------------------------------------------------------------------- */
 
 static void print_stmt(const tile_stmt *s, text *out) {
     switch (s->kind) {
@@ -264,8 +262,7 @@ static void print_block(dump *d, const tile_block *block, int depth) {
     }
 }
 
-/* ---- header ----------------------------------------------------------------------------------------------
- */
+/* ---- header -------------------------------------------------------------------------------------------- */
 
 static void print_traits(const buffer *b, text *out) {
     if (b->pitch) {

@@ -9,8 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- tables ----------------------------------------------------------------------------------------------
- */
+/* ---- tables -------------------------------------------------------------------------------------------- */
 
 typedef enum { BOOLEAN, SIGNED, UNSIGNED, FLOATING } type_class;
 
@@ -107,8 +106,7 @@ const char *value_fault_text(value_fault fault) {
     return "unknown fault";
 }
 
-/* ---- bit patterns of floats ------------------------------------------------------------------------------
- */
+/* ---- bit patterns of floats ---------------------------------------------------------------------------- */
 
 static uint32_t f32_bits(float x) {
     uint32_t bits;
@@ -214,8 +212,7 @@ uint16_t f64_to_bf16(double x) {
     return f32_to_bf16(f64_to_f32_odd(x));
 }
 
-/* ---- making and reading ----------------------------------------------------------------------------------
- */
+/* ---- making and reading -------------------------------------------------------------------------------- */
 
 static value from_f32(int64_t type, float x) {
     if (type == TG_F16) {
@@ -308,8 +305,7 @@ double value_as_real(value v) {
     return v.type == TG_U64 ? (double)v.bits : (double)value_as_int(v);
 }
 
-/* ---- conversions -----------------------------------------------------------------------------------------
- */
+/* ---- conversions --------------------------------------------------------------------------------------- */
 
 static void raise(value_fault *fault, value_fault which) {
     if (fault && *fault == FAULT_NONE) {
@@ -366,8 +362,7 @@ value value_bitcast(value v, int64_t type) {
     return (value){type, v.bits};
 }
 
-/* ---- operators on integers -------------------------------------------------------------------------------
- */
+/* ---- operators on integers ----------------------------------------------------------------------------- */
 
 /* Does overflow of this type wrap? */
 static bool type_wraps(int64_t type) {
@@ -519,8 +514,7 @@ static value int_unary(tg_op op, value a, value_fault *fault) {
     }
 }
 
-/* ---- operators on floats ---------------------------------------------------------------------------------
- */
+/* ---- operators on floats ------------------------------------------------------------------------------- */
 
 /* NaN wins; of two zeros the negative one is less. */
 static double real_min(double a, double b) {
@@ -616,8 +610,7 @@ static value float_unary(tg_op op, value a) {
     return from_f32(a.type, narrow_unary(op, to_f32(a)));
 }
 
-/* ---- public ----------------------------------------------------------------------------------------------
- */
+/* ---- public -------------------------------------------------------------------------------------------- */
 
 value value_unary(tg_op op, value a, value_fault *fault) {
     return type_is_float(a.type) ? float_unary(op, a) : int_unary(op, a, fault);

@@ -8,8 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- findings --------------------------------------------------------------------------------------------
- */
+/* ---- findings ------------------------------------------------------------------------------------------ */
 
 static bool same_line(tg_loc a, tg_loc b) {
     return a.line == b.line &&
@@ -119,8 +118,7 @@ static void out_of_bounds(machine *m, const node *ref, const place *p, const int
     set_text(f, &t);
 }
 
-/* ---- elements --------------------------------------------------------------------------------------------
- */
+/* ---- elements ------------------------------------------------------------------------------------------ */
 
 int64_t reference_share(const machine *m, const place *p) {
     return (int64_t)p->share * (m->current - m->threads);
@@ -257,8 +255,7 @@ void reference_put(machine *m, place *p, int64_t offset, value v) {
     }
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 int64_t reference_type(const machine *m, int64_t type) {
     return m->options.in_double && type_is_float(type) ? TG_F64 : type;

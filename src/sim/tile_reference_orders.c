@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- contents of all tensors -----------------------------------------------------------------------------
- */
+/* ---- contents of all tensors --------------------------------------------------------------------------- */
 
 /* Bytes of argument i that are compared: those of tensors. */
 static size_t tensor_bytes(const tg_kernel *k, const witness_arg *args, int i) {
@@ -50,8 +49,7 @@ static void restore(const tg_kernel *k, const witness_arg *args, const unsigned 
     }
 }
 
-/* ---- tolerance -------------------------------------------------------------------------------------------
- */
+/* ---- tolerance ----------------------------------------------------------------------------------------- */
 
 static bool sums_in_any_order(const tile_block *b) {
     for (const tile_stmt *s = b->first; s != NULL; s = s->next) {
@@ -80,8 +78,7 @@ static double tolerance(int64_t type) {
     }
 }
 
-/* ---- comparison ------------------------------------------------------------------------------------------
- */
+/* ---- comparison ---------------------------------------------------------------------------------------- */
 
 /* Two contents of one tensor. */
 typedef struct pair {
@@ -164,8 +161,7 @@ static void compare(const tg_kernel *k, const witness_arg *args, const unsigned 
     }
 }
 
-/* ---- both runs -------------------------------------------------------------------------------------------
- */
+/* ---- both runs ----------------------------------------------------------------------------------------- */
 
 static void merge(findings *into, const findings *from) {
     for (int i = 0; i < from->n; i++) {

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- arguments -------------------------------------------------------------------------------------------
- */
+/* ---- arguments ----------------------------------------------------------------------------------------- */
 
 static int check_scalar(const var *v, int number, const witness_arg *arg, text *error) {
     if (arg->scalar.type != v->type) {
@@ -108,8 +107,7 @@ static int check_grid(machine *m, text *error) {
     return TG_OK;
 }
 
-/* ---- buffers ---------------------------------------------------------------------------------------------
- */
+/* ---- buffers ------------------------------------------------------------------------------------------- */
 
 /* Bytes of a buffer that floats of another size take part in, through views, stay as they are declared. */
 static bool is_viewed(const tg_kernel *k, const buffer *b) {
@@ -186,8 +184,7 @@ static bool allocate_places(machine *m) {
     return true;
 }
 
-/* ---- the machine -----------------------------------------------------------------------------------------
- */
+/* ---- the machine --------------------------------------------------------------------------------------- */
 
 /* Tables by id, and thread 0 with nothing but the launch's cells: enough to evaluate extents. */
 static bool allocate_tables(machine *m) {

@@ -69,15 +69,13 @@ typedef struct machine {
     bool stopped;
 } machine;
 
-/* ---- prepare ---------------------------------------------------------------------------------------------
- */
+/* ---- prepare ------------------------------------------------------------------------------------------- */
 
 /* Checks the arguments and allocates everything.  TG_OK, TG_EARG or TG_EKERNEL with `error`, TG_ENOMEM. */
 int reference_prepare(machine *m, int nargs, const witness_arg *args, text *error);
 void reference_release(machine *m);
 
-/* ---- expressions and elements ----------------------------------------------------------------------------
- */
+/* ---- expressions and elements -------------------------------------------------------------------------- */
 
 /* The type in which values of `type` are computed. */
 int64_t reference_type(const machine *m, int64_t type);
@@ -114,8 +112,7 @@ static inline place *reference_place(machine *m, const buffer *b) {
     return &m->places[b->id];
 }
 
-/* ---- statements ------------------------------------------------------------------------------------------
- */
+/* ---- statements ---------------------------------------------------------------------------------------- */
 
 /* Runs the current thread up to a collective statement, or to its end (thread.at is NULL). */
 void reference_thread(machine *m);

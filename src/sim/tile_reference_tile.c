@@ -26,8 +26,7 @@ typedef struct row {
     int64_t lo, hi; /* j in lo..hi-1 are inside */
 } row;
 
-/* ---- regions ---------------------------------------------------------------------------------------------
- */
+/* ---- regions ------------------------------------------------------------------------------------------- */
 
 static region read_region(machine *m, const node *x) {
     region g = {.what = x, .p = reference_place(m, x->buffer), .n = x->n};
@@ -109,8 +108,7 @@ static int64_t min(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* ---- copy ------------------------------------------------------------------------------------------------
- */
+/* ---- copy ---------------------------------------------------------------------------------------------- */
 
 /* The same buffer on both sides, and a common element. */
 static void expect_apart(machine *m, const region *src, const region *dst) {
@@ -200,8 +198,7 @@ void reference_copy(machine *m, const tile_stmt *s) {
     }
 }
 
-/* ---- clear and fill --------------------------------------------------------------------------------------
- */
+/* ---- clear and fill ------------------------------------------------------------------------------------ */
 
 static value fill_value(machine *m, const tile_stmt *s, const place *p) {
     const buffer *b = p->root->buffer;
@@ -227,8 +224,7 @@ void reference_fill(machine *m, const tile_stmt *s) {
     g.p->root->epoch = EPOCH_OPEN; /* means something to reducers only */
 }
 
-/* ---- reduce and finalize ---------------------------------------------------------------------------------
- */
+/* ---- reduce and finalize ------------------------------------------------------------------------------- */
 
 /* One element of dst: the elements of src from number `first`, `stride` apart, in dst's type. */
 static value reduce_one(machine *m, const tile_stmt *s, int64_t first, int64_t stride, int64_t n) {

@@ -54,8 +54,7 @@ typedef struct jit_bench {
     char folder[PATH_MAX];
 } jit_bench;
 
-/* ---- samples ---------------------------------------------------------------------------------------------
- */
+/* ---- samples ------------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -71,8 +70,7 @@ static int repeats(const options *o, int usual) {
     return o->repeat == 0 ? usual : o->repeat < MAX_SAMPLES ? o->repeat : MAX_SAMPLES;
 }
 
-/* ---- one kernel ------------------------------------------------------------------------------------------
- */
+/* ---- one kernel ---------------------------------------------------------------------------------------- */
 
 static int time_build(const options *o, const subject *s, figures *f) {
     double samples[MAX_SAMPLES];
@@ -201,8 +199,7 @@ static int time_kernel(jit_bench *b, const gallery *g, const operand *which) {
     return status;
 }
 
-/* ---- sizes -----------------------------------------------------------------------------------------------
- */
+/* ---- sizes --------------------------------------------------------------------------------------------- */
 
 /* What remains of an ELF file without symbols and debug information: up to the end of what is loaded, and the
  * table of sections. */
@@ -264,8 +261,7 @@ static long emit_memory(const char *kernel) {
     return usage.ru_maxrss;
 }
 
-/* ---- what is printed -------------------------------------------------------------------------------------
- */
+/* ---- what is printed ----------------------------------------------------------------------------------- */
 
 typedef struct verdict {
     const char *what;
@@ -399,8 +395,7 @@ static int print_all(const jit_bench *b) {
     return written ? written : status;
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------
- */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
 /* The disk cache is opened first, in a folder of its own; then the caches of others are turned off. */
 static int open_caches(jit_bench *b) {

@@ -41,8 +41,7 @@ static int64_t now(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* ---- files to remove -------------------------------------------------------------------------------------
- */
+/* ---- files to remove ----------------------------------------------------------------------------------- */
 
 enum { MAX_REMOVED = 8 };
 static char removed[MAX_REMOVED][PATH_MAX];
@@ -81,8 +80,7 @@ void child_remove_at_exit(const char *path) {
     }
 }
 
-/* ---- in the child ----------------------------------------------------------------------------------------
- */
+/* ---- in the child -------------------------------------------------------------------------------------- */
 
 /* Where the builder stands.  tg_now() is asked in the building phase only, when there is a current kernel. */
 static void note_place(void) {
@@ -184,8 +182,7 @@ static void be_child(int (*work)(void *), void *user, pid_t parent) {
     exit(status);
 }
 
-/* ---- in the parent ---------------------------------------------------------------------------------------
- */
+/* ---- in the parent ------------------------------------------------------------------------------------- */
 
 /* Reads until the child closes its end; false past the deadline. */
 static bool listen_to(int from, const child_page *shared, text *captured) {
@@ -302,8 +299,7 @@ int child_run(int (*work)(void *user), void *user, const char *what, const optio
     return status;
 }
 
-/* ---- other programs --------------------------------------------------------------------------------------
- */
+/* ---- other programs ------------------------------------------------------------------------------------ */
 
 static void become(const char *const *arguments, bool both, int to) {
     dup2(to, STDOUT_FILENO);

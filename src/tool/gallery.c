@@ -32,8 +32,7 @@ static bool find_function(void *library, const char *name, void *function, size_
     return symbol != NULL;
 }
 
-/* ---- kernels ---------------------------------------------------------------------------------------------
- */
+/* ---- kernels ------------------------------------------------------------------------------------------- */
 
 static void add_kernel(gallery *g, const gallery_kernel *k) {
     if (g->n == g->capacity) {
@@ -136,8 +135,7 @@ static int add_built_in(gallery *g) {
     return STATUS_GOOD;
 }
 
-/* ---- files of -k -----------------------------------------------------------------------------------------
- */
+/* ---- files of -k --------------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *s, const char *end) {
     const size_t n = strlen(s), m = strlen(end);
@@ -197,8 +195,7 @@ static int check_file(const char *file) {
                                    : tool_fail(STATUS_FAULTY, "-k %s: %s", file, strerror(errno));
 }
 
-/* ---- the work --------------------------------------------------------------------------------------------
- */
+/* ---- the work ------------------------------------------------------------------------------------------ */
 
 typedef struct job {
     const options *o;
@@ -251,8 +248,7 @@ int gallery_run(const options *o, gallery_work *work) {
     return status;
 }
 
-/* ---- questions -------------------------------------------------------------------------------------------
- */
+/* ---- questions ----------------------------------------------------------------------------------------- */
 
 const gallery_kernel *gallery_find(const gallery *g, const char *name) {
     const char *names[512];

@@ -33,8 +33,7 @@ int gpu_choose(const options *o, device_info *info, bool *found) {
     return *found ? STATUS_GOOD : tool_fail_code(TG_ENODEVICE, "the GPU");
 }
 
-/* ---- one launch -------------------------------------------------------------------------------------------
- */
+/* ---- one launch ---------------------------------------------------------------------------------------- */
 
 typedef struct session {
     device_handle *device;
@@ -91,8 +90,7 @@ static int launch(session *x) {
                      : tg_launch(x->jit, x->s->config, NULL, x->n, x->args);
 }
 
-/* ---- times ------------------------------------------------------------------------------------------------
- */
+/* ---- times --------------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
@@ -154,8 +152,7 @@ static int prepare(session *x, const options *o, const char *cuda, gpu_run *run)
     return code;
 }
 
-/* ---- stream mode: more sets of arguments than the L2 cache holds ------------------------------------------
- */
+/* ---- stream mode: more sets of arguments than the L2 cache holds --------------------------------------- */
 
 enum { MAX_SETS = 8 };
 

@@ -15,8 +15,7 @@
 #include "tool/npy.h"
 #include "tool/tool.h"
 
-/* ---- random numbers --------------------------------------------------------------------------------------
- */
+/* ---- random numbers ------------------------------------------------------------------------------------ */
 
 /* A counter through a mixing function (64-bit variant of the MurmurHash3 finaliser's form): any element may
  * be made by itself, and the same everywhere. */
@@ -113,8 +112,7 @@ static void fill_random(const argument *a, const row_input *how, uint64_t stream
     }
 }
 
-/* ---- files -----------------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 static void add_shape(text *out, int rank, const int64_t *dim) {
     text_add(out, "(");
@@ -205,8 +203,7 @@ static int check_files(const options *o, const arguments *all) {
     return STATUS_GOOD;
 }
 
-/* ---- scalars and shapes ----------------------------------------------------------------------------------
- */
+/* ---- scalars and shapes -------------------------------------------------------------------------------- */
 
 /* An extent must be given; a scalar is drawn when it is not. */
 static int make_scalar(const options *o, const subject *s, int number, argument *a) {
@@ -283,8 +280,7 @@ value argument_element(const argument *a, const void *data, int64_t place) {
     return v;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------
- */
+/* ---- memory -------------------------------------------------------------------------------------------- */
 
 /* Tensors three times at most: before, after, wanted. */
 static int check_memory(const arguments *all) {

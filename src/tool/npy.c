@@ -19,8 +19,7 @@
 enum { MAGIC_BYTES = 6, MAX_HEADER = 1 << 16 };
 static const char magic[] = "\x93NUMPY";
 
-/* ---- types -----------------------------------------------------------------------------------------------
- */
+/* ---- types --------------------------------------------------------------------------------------------- */
 
 typedef struct npy_type {
     const char *descr; /* after the mark of the byte order */
@@ -43,8 +42,7 @@ static const char *descr_of(int64_t type) {
     return "V2"; /* bf16 */
 }
 
-/* ---- the header's text -----------------------------------------------------------------------------------
- */
+/* ---- the header's text --------------------------------------------------------------------------------- */
 
 /* A place in the text, which ends at `end`. */
 typedef struct cursor {
@@ -249,8 +247,7 @@ bool npy_parse(const void *file, size_t size, npy *out, text *error) {
     return parse_fields(&c, out, error) && check_size(out, size, error);
 }
 
-/* ---- elements --------------------------------------------------------------------------------------------
- */
+/* ---- elements ------------------------------------------------------------------------------------------ */
 
 static value load_element(const unsigned char *at, int64_t type) {
     value v = {type, 0};
@@ -306,8 +303,7 @@ bool npy_convert(const void *file, const npy *header, int64_t type, void *to, te
     return true;
 }
 
-/* ---- files -----------------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 static void *load_stream(FILE *f, const char *path, size_t *size, text *error) {
     struct stat info;

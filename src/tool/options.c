@@ -15,8 +15,7 @@
 
 #include "tool/nearest.h"
 
-/* ---- tables ----------------------------------------------------------------------------------------------
- */
+/* ---- tables -------------------------------------------------------------------------------------------- */
 
 enum {
     LIST = 1,
@@ -139,8 +138,7 @@ static int verb_bit(const char *name) {
     return 0;
 }
 
-/* ---- values ----------------------------------------------------------------------------------------------
- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 /* Decimal or 0x..; the whole word.  0 read, EINVAL no integer, ERANGE too large. */
 static int parse_integer(const char *word, int64_t *value) {
@@ -262,8 +260,7 @@ static bool add_setting(options *o, const char *word, text *error) {
     return s->is_real || parse_values(o, s, error);
 }
 
-/* ---- single options --------------------------------------------------------------------------------------
- */
+/* ---- single options ------------------------------------------------------------------------------------ */
 
 static bool number_option(const option_row *row, const char *word, int64_t low, int64_t high, int64_t *value,
                           text *error) {
@@ -434,8 +431,7 @@ static bool take_operand(options *o, const char *word, text *error) {
     return true;
 }
 
-/* ---- the whole line --------------------------------------------------------------------------------------
- */
+/* ---- the whole line ------------------------------------------------------------------------------------ */
 
 static void fill_getopt(struct option *longs, char *letters) {
     *letters++ = '-'; /* operands are handed over in their place */

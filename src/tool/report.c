@@ -15,8 +15,7 @@
 #include "tool/child.h"
 #include "tool/tool.h"
 
-/* ---- JSON ------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---------------------------------------------------------------------------------------------- */
 
 static void add_quoted(text *out, const char *s) {
     text_add(out, "\"");
@@ -113,8 +112,7 @@ void json_value(json *j, const char *key, int64_t x) {
     }
 }
 
-/* ---- where it goes ---------------------------------------------------------------------------------------
- */
+/* ---- where it goes ------------------------------------------------------------------------------------- */
 
 static int failed(const char *name) {
     return tool_fail(STATUS_LACKING, "%s could not be written: %s", name, strerror(errno));

@@ -8,8 +8,7 @@
 #include "dsl/arena.h"
 #include "tool/options.h"
 
-/* ---- JSON ------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---------------------------------------------------------------------------------------------- */
 
 enum { JSON_MAX_DEPTH = 16 };
 
@@ -30,8 +29,7 @@ void json_bool(json *j, const char *key, bool x);
 /* A configuration value: a number, or an element type as a string. */
 void json_value(json *j, const char *key, int64_t x);
 
-/* ---- where it goes ---------------------------------------------------------------------------------------
- */
+/* ---- where it goes ------------------------------------------------------------------------------------- */
 
 /* Writes everything to -o FILE (whole or not at all), else to standard output.  The exit status. */
 int report_write(const options *o, const void *bytes, size_t size);

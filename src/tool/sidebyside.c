@@ -29,8 +29,7 @@ int side_width(const options *o) {
     return DEFAULT_WIDTH;
 }
 
-/* ---- the two texts ---------------------------------------------------------------------------------------
- */
+/* ---- the two texts ------------------------------------------------------------------------------------- */
 
 typedef struct sides {
     const cuda_text *cuda;
@@ -99,8 +98,7 @@ static void measure(sides *s, int *left, int *right) {
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------
- */
+/* ---- rows ---------------------------------------------------------------------------------------------- */
 
 /* As many characters as fit, broken after a space where there is one. */
 static int piece(const char *s, int width) {

@@ -69,8 +69,7 @@ const char *source_line(const source *s, int line) {
     return s && line >= 1 && line <= s->nlines ? s->lines[line - 1] : "";
 }
 
-/* ---- where the braces close ------------------------------------------------------------------------------
- */
+/* ---- where the braces close ---------------------------------------------------------------------------- */
 
 typedef struct scanner {
     int depth;

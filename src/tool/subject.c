@@ -9,8 +9,7 @@
 #include "tool/report.h"
 #include "tool/tool.h"
 
-/* ---- the configuration -----------------------------------------------------------------------------------
- */
+/* ---- the configuration --------------------------------------------------------------------------------- */
 
 /* YAML's value shows whether a number or an element type is meant. */
 static int check_kind(const subject *s, const setting *x) {
@@ -64,8 +63,7 @@ int subject_only(const options *o, const operand **which) {
     return STATUS_GOOD;
 }
 
-/* ---- the target ------------------------------------------------------------------------------------------
- */
+/* ---- the target ---------------------------------------------------------------------------------------- */
 
 static void say_target(const options *o, const char *gpu, const subject *s) {
     if (!o->quiet) {
@@ -94,8 +92,7 @@ int subject_choose_device(const options *o, int major, int minor, const char *na
     return STATUS_GOOD;
 }
 
-/* ---- building --------------------------------------------------------------------------------------------
- */
+/* ---- building ------------------------------------------------------------------------------------------ */
 
 /* True when the kernel has a launch scalar or extent of that name. */
 static bool is_scalar(const tg_kernel *k, const char *name) {

@@ -22,8 +22,7 @@ typedef struct bench {
     int status;
 } bench;
 
-/* ---- one configuration -----------------------------------------------------------------------------------
- */
+/* ---- one configuration --------------------------------------------------------------------------------- */
 
 static double bytes_moved(const arguments *all) {
     double bytes = 0;
@@ -89,8 +88,7 @@ static int time_subject(bench *b, subject *s) {
     return status;
 }
 
-/* ---- all configurations ----------------------------------------------------------------------------------
- */
+/* ---- all configurations -------------------------------------------------------------------------------- */
 
 /* Which value of each setting; counts like an odometer. */
 typedef struct odometer {

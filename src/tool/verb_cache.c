@@ -21,8 +21,7 @@ static void add_time(text *out, int64_t seconds) {
     text_add(out, word);
 }
 
-/* ---- list ------------------------------------------------------------------------------------------------
- */
+/* ---- list ---------------------------------------------------------------------------------------------- */
 
 static void print_row(const cache_row *r, text *out) {
     text_print(out, "%s %9" PRIu64 "  ", r->key, r->bytes);
@@ -78,8 +77,7 @@ static int list(const options *o, cache *c) {
     return report_text(o, &out);
 }
 
-/* ---- the others ------------------------------------------------------------------------------------------
- */
+/* ---- the others ---------------------------------------------------------------------------------------- */
 
 static int stat_cache(const options *o, cache *c) {
     const cache_statistics s = cache_stat(c);
@@ -143,8 +141,7 @@ static int clear(const options *o, cache *c) {
     return say_removed(o, "cached", removed, cache_stat(c).entries);
 }
 
-/* ---- the verb --------------------------------------------------------------------------------------------
- */
+/* ---- the verb ------------------------------------------------------------------------------------------ */
 
 typedef struct action {
     const char *name;

@@ -16,8 +16,7 @@
 
 static const char default_gpu[] = "a100"; /* on every machine, so that everybody sees the same text */
 
-/* ---- stages ----------------------------------------------------------------------------------------------
- */
+/* ---- stages -------------------------------------------------------------------------------------------- */
 
 enum { MAX_STAGES = 64 };
 
@@ -70,8 +69,7 @@ static void take_stage(const char *stage, const char *bytes, void *user) {
     }
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------
- */
+/* ---- text ---------------------------------------------------------------------------------------------- */
 
 static int emit_json(const options *o, const subject *s, const char *stage, const char *bytes) {
     text out = {0};
@@ -146,8 +144,7 @@ static int emit_cuda(const options *o, subject *s) {
     return status;
 }
 
-/* ---- what NVRTC makes ------------------------------------------------------------------------------------
- */
+/* ---- what NVRTC makes ---------------------------------------------------------------------------------- */
 
 static int compile(const options *o, const subject *s, bool want_ptx, nvrtc_result *result) {
     const cuda_text *cuda = &s->result.cuda;
@@ -228,8 +225,7 @@ static int emit_compiled(const options *o, subject *s, const char *stage) {
     return status;
 }
 
-/* ---- the verb --------------------------------------------------------------------------------------------
- */
+/* ---- the verb ------------------------------------------------------------------------------------------ */
 
 static bool is_one_of(const char *stage, const char *a, const char *b, const char *c) {
     return strcmp(stage, a) == 0 || strcmp(stage, b) == 0 || strcmp(stage, c) == 0;

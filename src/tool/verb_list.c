@@ -30,8 +30,7 @@ typedef struct question {
     const gallery_kernel *kernel;
 } question;
 
-/* ---- in the child ----------------------------------------------------------------------------------------
- */
+/* ---- in the child -------------------------------------------------------------------------------------- */
 
 /* What only the block view has. */
 static bool is_tile_word(const tile_stmt *s) {
@@ -113,8 +112,7 @@ static int answer_question(void *user) {
     return STATUS_GOOD;
 }
 
-/* ---- printing --------------------------------------------------------------------------------------------
- */
+/* ---- printing ------------------------------------------------------------------------------------------ */
 
 static void print_params(const answer *a, bool tunables, text *out) {
     char word[32];
@@ -159,8 +157,7 @@ static void print_object(const gallery_kernel *k, const answer *a, json *j) {
     json_end(j);
 }
 
-/* ---- the verb --------------------------------------------------------------------------------------------
- */
+/* ---- the verb ------------------------------------------------------------------------------------------ */
 
 /* One that cannot be built is still listed. */
 static int ask(const options *o, const gallery_kernel *k, answer *a) {

@@ -31,8 +31,7 @@ typedef struct outcome {
     bool has_findings; /* that fail */
 } outcome;
 
-/* ---- the simulator ---------------------------------------------------------------------------------------
- */
+/* ---- the simulator ------------------------------------------------------------------------------------- */
 
 static bool show_progress(double done, void *user) {
     progress_show(user, done);
@@ -99,8 +98,7 @@ static void find_writers(const options *o, const subject *s, arguments *all, com
     text_free(&error);
 }
 
-/* ---- what came out ---------------------------------------------------------------------------------------
- */
+/* ---- what came out ------------------------------------------------------------------------------------- */
 
 static bool compare_all(const options *o, const subject *s, arguments *all, outcome *out) {
     bool is_good = true;
@@ -222,8 +220,7 @@ static void print_text(const options *o, const subject *s, const outcome *out, b
     print_last_line(s, out, is_good, t);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---------------------------------------------------------------------------------------------- */
 
 static void json_place(json *j, const char *key, tg_loc at) {
     text place = {0};
@@ -311,8 +308,7 @@ static void print_json(const subject *s, const outcome *out, bool is_good, text 
     json_end(&j);
 }
 
-/* ---- the verb --------------------------------------------------------------------------------------------
- */
+/* ---- the verb ------------------------------------------------------------------------------------------ */
 
 static int report(const options *o, const subject *s, arguments *all, outcome *out) {
     text t = {0};

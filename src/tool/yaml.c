@@ -21,8 +21,7 @@ typedef struct reader {
     int depth, nodes;
 } reader;
 
-/* ---- messages --------------------------------------------------------------------------------------------
- */
+/* ---- messages ------------------------------------------------------------------------------------------ */
 
 static void complain(text *error, const char *file, size_t line, size_t column, const char *format,
                      va_list args) {
@@ -55,8 +54,7 @@ static tree *fail_at(reader *r, yaml_mark_t mark, const char *format, ...) {
     return NULL;
 }
 
-/* ---- events to tree --------------------------------------------------------------------------------------
- */
+/* ---- events to tree ------------------------------------------------------------------------------------ */
 
 /* False with libyaml's words when the text is broken. */
 static bool next_event(reader *r, yaml_event_t *event) {
@@ -239,8 +237,7 @@ tree *yaml_read(arena *a, const char *file, const char *bytes, size_t size, text
     return t;
 }
 
-/* ---- reading the tree ------------------------------------------------------------------------------------
- */
+/* ---- reading the tree ---------------------------------------------------------------------------------- */
 
 bool yaml_is(const tree *t, tree_kind kind, text *error) {
     static const char *const names[] = {"a single value", "a list: [a, b]", "a mapping: {name: value}"};

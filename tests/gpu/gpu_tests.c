@@ -30,7 +30,7 @@ static const int64_t all_types[] = {TG_BOOL, TG_I8,  TG_U8,  TG_I16,  TG_U16, TG
                                     TG_I64,  TG_U64, TG_F16, TG_BF16, TG_F32, TG_F64};
 enum { N_TYPES = sizeof all_types / sizeof *all_types };
 
-/* ---- one case -------------------------------------------------------------------------------------------- */
+/* ---- one case ------------------------------------------------------------------------------------------ */
 
 typedef struct {
     const char *name;
@@ -273,7 +273,7 @@ static void family(const char *name) {
     fflush(stdout);
 }
 
-/* ---- families -------------------------------------------------------------------------------------------- */
+/* ---- families ------------------------------------------------------------------------------------------ */
 
 /* accepts: as ops.def says. */
 enum { NUMBER, WHOLE, REAL, TRUTH, BITS, ORDERED, EQUAL, CALL };

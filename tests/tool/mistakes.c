@@ -184,8 +184,7 @@ KERNEL(ends_the_process) {
     exit((int)n - 64);
 }
 
-/* ---- what only a run shows --------------------------------------------------------------------------------
- */
+/* ---- what only a run shows ----------------------------------------------------------------------------- */
 
 /* A sum through shared memory that lacks the barrier before it is read. */
 KERNEL(races) {
