@@ -477,31 +477,6 @@ KERNEL(barrier_behind_flag) { /* uniform: nobody writes the flag in that interva
     }
 }
 
-KERNEL(collective_words) { /* what the block view brings later */
-    params(which);
-    tensor(a, F32, 64);
-    tensor(b, F32, 64);
-    grid(pid, 1) threads(64) {
-        shared(s, F32, 64);
-        if (which == 0) {
-            copy(a, s);
-        } else if (which == 1) {
-            parallel(i, 64) set(at(b, i), at(a, i));
-        } else if (which == 2) {
-            fragment(f, F32, 64);
-            clear(f);
-        } else if (which == 3) {
-            pipelined(k, 4, 2) copy(tile(a, k), s);
-        } else if (which == 4) {
-            clear(b);
-        } else {
-            reducer(r, SUM, F32, 1);
-            clear(r);
-            finalize(r);
-        }
-    }
-}
-
 /* ---- launch plans -------------------------------------------------------------------------------------- */
 
 KERNEL(plan_sizes) {

@@ -1,6 +1,7 @@
 /* thread_vectorize.c -- loops marked vectorized become wide accesses.
  *
- * Reads loops with UNROLL_WIDE; leaves none.  A piece is a run of consecutive iterations, as many as the
+ * Reads loops with UNROLL_WIDE, which must become wide, and UNROLL_TRY, which are unrolled where they cannot;
+ * leaves none.  A piece is a run of consecutive iterations, as many as the
  * widest access may take; all accesses of a loop have pieces of the same number of elements.  Two forms:
  *
  *   only copies                          anything else
@@ -47,14 +48,18 @@ typedef struct wide {
     var *k;
     int64_t extent;
     int lanes;
-    bool failed, is_copy; /* is_copy: nothing but copies between equal types */
+    bool failed, is_trial, is_copy; /* is_copy: nothing but copies between equal types, and constants */
+    thread_scope participants;      /* of the accesses */
     int n;
     access item[MAX_ACCESSES];
     int npieces;
     piece piece[MAX_ACCESSES];
 } wide;
 
-#define FAIL(w, at, ...) ((w)->failed = true, diag_error((w)->errors, at, "vectorized: " __VA_ARGS__))
+/* Nobody wrote that a loop which is only tried must be wide. */
+#define FAIL(w, at, ...)                                                                                     \
+    ((w)->failed = true,                                                                                     \
+     (w)->is_trial ? (void)0 : (void)diag_error((w)->errors, at, "vectorized: " __VA_ARGS__))
 
 static bool is_memory(const buffer *b) {
     while (b->view_of) {
@@ -154,7 +159,7 @@ static void find_write(wide *w, thread_stmt *s, node *guard) {
 static void find(wide *w, thread_block *b, node *guard);
 
 static void find_loop(wide *w, thread_stmt *s, node *guard) {
-    if (s->unroll == UNROLL_WIDE) {
+    if (s->unroll == UNROLL_WIDE || s->unroll == UNROLL_TRY) {
         FAIL(w, s->at, "one vectorized loop stands in another, at line %d", w->loop->at.line);
         return;
     }
@@ -178,6 +183,7 @@ static void find_loop(wide *w, thread_stmt *s, node *guard) {
 }
 
 static void find_statement(wide *w, thread_stmt *s, node *guard) {
+    w->participants = s->participants > w->participants ? s->participants : w->participants;
     find_reads(w, s->value, s->at, guard);
     switch (s->kind) {
     case THREAD_STORE:
@@ -517,17 +523,30 @@ static void want_alignment(wide *w, buffer *b) {
     }
 }
 
+/* What a pure copy stores: as many elements, or the same constant in all of them. */
+static node *wide_value(wide *w, const renaming *r, node *x) {
+    if (x->kind != E_LOAD) {
+        return x;
+    }
+    want_alignment(w, x->arg[0]->buffer);
+    return expr_load(w->a, x->at, wide_ref(w, r, x->arg[0]));
+}
+
+static void wide_store(wide *w, thread_block *b, tg_loc at, node *dst, node *x) {
+    thread_stmt *s = thread_store(w->t, b, dst, x);
+    s->at = at;
+    s->participants = w->participants;
+}
+
 static void emit_copies(wide *w, const renaming *r, thread_block *from, thread_block *b, node *guard) {
     for (thread_stmt *s = from->first; s; s = s->next) {
         if (s->kind == THREAD_IF) {
             emit_copies(w, r, &s->body, b, both(w, guard, s->value));
             emit_copies(w, r, &s->otherwise, b, both(w, guard, negated(w, s->value)));
         } else if (s->kind == THREAD_STORE) {
-            node *load = expr_load(w->a, s->at, wide_ref(w, r, s->value->arg[0]));
             thread_block *in = guarded(w, b, renamed(w, r, guard));
-            thread_store(w->t, in, wide_ref(w, r, s->dst), load)->at = s->at;
+            wide_store(w, in, s->at, wide_ref(w, r, s->dst), wide_value(w, r, s->value));
             want_alignment(w, s->dst->buffer);
-            want_alignment(w, s->value->arg[0]->buffer);
         }
     }
 }
@@ -651,7 +670,7 @@ static void load_pieces(wide *w, const renaming *r, thread_block *b) {
         if (p->loaded) {
             node *to = registers_of(w, p, expr_int(w->a, p->of->at, 0), w->lanes);
             node *from = expr_load(w->a, p->of->at, wide_ref(w, r, p->of->ref));
-            thread_store(w->t, guarded(w, b, renamed(w, r, p->load_guard)), to, from)->at = p->of->at;
+            wide_store(w, guarded(w, b, renamed(w, r, p->load_guard)), p->of->at, to, from);
         }
     }
 }
@@ -663,7 +682,7 @@ static void store_pieces(wide *w, const renaming *r, thread_block *b) {
             node *from =
                 expr_load(w->a, p->of->at, registers_of(w, p, expr_int(w->a, p->of->at, 0), w->lanes));
             node *to = wide_ref(w, r, p->of->ref);
-            thread_store(w->t, guarded(w, b, renamed(w, r, p->store_guard)), to, from)->at = p->of->at;
+            wide_store(w, guarded(w, b, renamed(w, r, p->store_guard)), p->of->at, to, from);
         }
     }
 }
@@ -749,7 +768,8 @@ static void emit(wide *w) {
 
 static bool is_copy_block(const thread_block *b) {
     for (const thread_stmt *s = b->first; s; s = s->next) {
-        const bool is_copy = s->kind == THREAD_STORE && !s->accumulates && s->value->kind == E_LOAD;
+        const bool is_copy = s->kind == THREAD_STORE && !s->accumulates &&
+                             (s->value->kind == E_LOAD || s->value->kind == E_CONST);
         if (s->kind != THREAD_LET && s->kind != THREAD_IF && !is_copy) {
             return false;
         }
@@ -811,21 +831,25 @@ typedef struct job {
 
 static void vectorize_loop(thread_stmt *s, void *user) {
     const job *j = user;
-    if (s->kind != THREAD_FOR || s->unroll != UNROLL_WIDE) {
+    if (s->kind != THREAD_FOR || (s->unroll != UNROLL_WIDE && s->unroll != UNROLL_TRY)) {
         return;
     }
     wide *w = ARENA_NEW(j->t->memory, wide);
     w->t = j->t;
     w->a = j->t->memory;
     w->errors = j->errors;
+    w->is_trial = s->unroll == UNROLL_TRY;
     w->loop = s;
     w->k = s->result[0];
     w->extent = s->extent->ival;
     if (s->extent->kind != E_CONST || s->extent->ival < 1) {
         FAIL(w, s->at, "the extent must be a positive host integer");
-        return;
+    } else {
+        vectorize(w);
     }
-    vectorize(w);
+    if (w->failed && w->is_trial) {
+        s->unroll = UNROLL_FULL;
+    }
 }
 
 void thread_vectorize(thread_kernel *t, diag *errors) {

@@ -177,9 +177,9 @@ static void check_store(check_state *c, const thread_stmt *s) {
         breach(c, "%s stored into '%s' of %s", type_name(s->value->type), s->dst->buffer->name,
                type_name(s->dst->type));
     }
-    if (s->dst->lanes > 1 &&
-        (s->value->kind != E_LOAD || s->value->lanes != s->dst->lanes || s->accumulates)) {
-        breach(c, "a wide store into '%s' is no wide copy", s->dst->buffer->name);
+    const bool is_copy = s->value->kind == E_LOAD && s->value->lanes == s->dst->lanes;
+    if (s->dst->lanes > 1 && ((!is_copy && s->value->kind != E_CONST) || s->accumulates)) {
+        breach(c, "a wide store into '%s' is no wide copy or constant", s->dst->buffer->name);
     }
     if (s->dst->lanes == 1 && s->value->lanes != 1) {
         breach(c, "a wide value stored into one element of '%s'", s->dst->buffer->name);
@@ -264,7 +264,7 @@ static void check_copy_async(check_state *c, const thread_stmt *s) {
 static void check_for(check_state *c, const thread_stmt *s) {
     check_value(c, s->extent);
     define(c, s, TYPE_INDEX);
-    if (!type_is_integer(s->extent->type) || s->unroll < UNROLL_WIDE) {
+    if (!type_is_integer(s->extent->type) || s->unroll < UNROLL_TRY) {
         breach(c, "a loop without an integer extent");
     }
 }

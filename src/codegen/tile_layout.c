@@ -1,6 +1,6 @@
 /* tile_layout.c -- layouts as mixed-radix digits: making them, enumerating them, writing them as expressions.
  *
- * Reads and leaves nothing but layouts; which statement gets which one is decided in tile_spread.c.  Digits
+ * Reads and leaves nothing but layouts; which statement gets which one is decided elsewhere.  Digits
  * are kept least significant first; the place of each is the product of the extents before it, so that a
  * number is taken apart by dividing and put together by multiplying. */
 #include "codegen/tile_layout.h"
@@ -84,6 +84,18 @@ static layout *begin(arena *a, int rank, const int64_t *dim, int64_t threads) {
         l->dim[i] = dim[i];
         l->elements *= dim[i];
     }
+    return l;
+}
+
+layout *layout_runs(arena *a, int rank, const int64_t *dim, int64_t threads, int64_t run, int64_t share) {
+    layout *l = begin(a, rank, dim, threads);
+    const int64_t pieces = (l->elements + share - 1) / share;
+    const int64_t used = pieces < threads ? pieces : threads;
+    add_digit(l, LAYOUT_SLOT, run, 1);
+    add_digit(l, LAYOUT_SLOT, share / run, run);
+    add_digit(l, LAYOUT_THREAD, used, 1);
+    add_digit(l, LAYOUT_SLOT, (pieces + used - 1) / used, share);
+    finish(l);
     return l;
 }
 
@@ -279,6 +291,40 @@ void layout_indices(arena *a, const layout *l, node *t, node *s, node **index, n
     if (l->is_padded) {
         *inside = apply(a, TG_LT, number, l->elements);
     }
+    for (int d = l->rank - 1; d >= 0; d--) {
+        index[d] = d == 0 ? number : apply(a, TG_MOD, number, l->dim[d]);
+        number = d == 0 ? number : apply(a, TG_QUO, number, l->dim[d]);
+    }
+}
+
+/* As sum_of_digits(): the value of each slot digit is given, that of a thread digit read off t. */
+static node *sum_by(arena *a, const layout *l, int dim, node *t, int64_t threads, node *const *slot_digit) {
+    node *sum = expr_int(a, t->at, 0);
+    for (int i = 0; i < l->n; i++) {
+        const int first = i;
+        const bool is_slot = l->digit[i].source == LAYOUT_SLOT;
+        const layout_digit d = is_slot ? l->digit[i] : joined(l, &i);
+        if ((dim >= 0 && d.dim != dim) || (is_slot && !slot_digit[first])) {
+            continue;
+        }
+        node *x = is_slot ? slot_digit[first] : digit_expr(a, &d, t, threads);
+        sum = expr_add(a, expr_mul(a, x, dim < 0 ? d.place : d.place / dim_place(l, dim)), sum);
+    }
+    return sum;
+}
+
+void layout_indices_by(arena *a, const layout *l, node *t, int64_t threads, node *const *slot_digit,
+                       node **index, node **inside) {
+    *inside = NULL;
+    for (int d = 0; l->is_split && d < l->rank; d++) {
+        index[d] = sum_by(a, l, d, t, threads, slot_digit);
+    }
+    if (l->is_split) {
+        *inside = l->is_padded && l->rank > 0 ? apply(a, TG_LT, index[0], l->dim[0]) : NULL;
+        return;
+    }
+    node *number = sum_by(a, l, -1, t, threads, slot_digit);
+    *inside = l->is_padded ? apply(a, TG_LT, number, l->elements) : NULL;
     for (int d = l->rank - 1; d >= 0; d--) {
         index[d] = d == 0 ? number : apply(a, TG_MOD, number, l->dim[d]);
         number = d == 0 ? number : apply(a, TG_QUO, number, l->dim[d]);

@@ -56,6 +56,9 @@ typedef struct layout {
  * is split. */
 layout *layout_spread(arena *a, int rank, const int64_t *dim, int64_t threads, int64_t max_run,
                       bool wants_split);
+/* The imposed choice: runs of `run` elements; each thread `share` consecutive elements (a multiple of run)
+ * before the next thread's begin. */
+layout *layout_runs(arena *a, int rank, const int64_t *dim, int64_t threads, int64_t run, int64_t share);
 /* The layout of what is indexed by the dimensions with keep[i] alone, the others dropped: their threads
  * become replicas, their slots vanish.  NULL when the layout is not split. */
 layout *layout_project(arena *a, const layout *l, const bool *keep);
@@ -73,6 +76,10 @@ int64_t layout_slot(const layout *l, int64_t t, const int64_t *index);
  * replica, NULL when every thread is. */
 void layout_indices(arena *a, const layout *l, node *t, node *s, node **index, node **inside);
 node *layout_first(arena *a, const layout *l, node *t);
+/* The same with a value for each slot digit (its loop's variable; NULL: 0, or part of the digit below), and
+ * for threads below `threads` alone. */
+void layout_indices_by(arena *a, const layout *l, node *t, int64_t threads, node *const *slot_digit,
+                       node **index, node **inside);
 
 /* An element of a fragment seen from a loop: iterations of the loop (its axes `axis[0..loop->rank)`) are
  * spread by `loop`, the fragment by `held`, and the fragment is indexed by index[0..held->rank), expressions

@@ -1,22 +1,16 @@
-/* tile_lower.c -- tile IR to thread IR: the only file that knows both.
+/* tile_lower.c -- tile IR to thread IR: only the files tile_*.c know both.
  *
- * Reads the kernel as recorded and checked; leaves what one thread does.  A statement of the thread view
- * becomes one or a few statements of the thread IR; a collective one becomes this thread's share of it.
- * Buffers and expressions are taken over as they are; loops marked vectorized are done by thread_vectorize,
- * barriers of collective operations by thread_sync. */
+ * Reads the kernel as recorded and checked, with its layouts; leaves what one thread does.  A statement of
+ * the thread view becomes one or a few statements of the thread IR; a collective one becomes this thread's
+ * share of it (tile_spread.c, tile_copy.c). Buffers and expressions are taken over as they are; loops marked
+ * vectorized are done by thread_vectorize, barriers of collective operations by thread_sync. */
+#include "codegen/tile_lower.h"
+
 #include <limits.h>
 
-#include "codegen/passes.h"
 #include "codegen/plan.h"
 
-typedef struct lowering {
-    tg_kernel *k;
-    thread_kernel *t;
-    arena *a;
-    diag *errors;
-} lowering;
-
-static void not_available(lowering *l, tg_loc at, const char *word) {
+void lower_not_available(lowering *l, tg_loc at, const char *word) {
     diag_error(l->errors, at, "%s: not available yet in this version", word);
 }
 
@@ -77,100 +71,7 @@ static void lower_buffers(lowering *l) {
     }
 }
 
-/* ---- regions: the elements that one thread touches ----------------------------------------------------- */
-
-/* Loops over a region, unrolled so that registers stay registers: index[i] of each dimension into `index`,
- * the innermost body as result. */
-static thread_block *loop_over(lowering *l, thread_block *b, const node *region, node **index) {
-    static const char *const name[] = {"i", "j", "k", "l", "m", "n"};
-    for (int i = 0; i < region->n; i++) {
-        index[i] = expr_int(l->a, region->at, 0);
-        if (region->dim[i] != 1) {
-            thread_stmt *loop = thread_for(l->t, b, name[i], expr_int(l->a, region->at, region->dim[i]));
-            loop->unroll = UNROLL_FULL;
-            index[i] = expr_var(l->a, region->at, loop->result[0]);
-            b = &loop->body;
-        }
-    }
-    return b;
-}
-
-/* The element of a region at an index inside it; a missing leading index is 0. */
-static node *element_of(lowering *l, const node *region, int n, node *const *index) {
-    node *place[TG_MAX_RANK];
-    for (int i = 0; i < region->n; i++) {
-        const int from = i + n - region->n; /* matched from the right */
-        place[i] = from < 0 ? region->arg[i] : expr_add(l->a, region->arg[i], index[from]);
-    }
-    return expr_ref(l->a, region->at, region->buffer, region->n, place, 1);
-}
-
-static tg_space space_of(const node *region) {
-    return buffer_root(region->buffer)->space;
-}
-
-static node *fill_value(lowering *l, const tile_stmt *s) {
-    return s->is_clear || !s->value ? expr_const(l->a, s->at, value_int(s->dst->buffer->type, 0)) : s->value;
-}
-
-static void fill_local(lowering *l, const tile_stmt *s, thread_block *b) {
-    node *index[TG_MAX_RANK];
-    b = loop_over(l, b, s->dst, index);
-    thread_store(l->t, b, element_of(l, s->dst, s->dst->n, index), fill_value(l, s))->at = s->at;
-}
-
-/* The elements of a region, numbered row by row, one after the other on neighbouring threads. */
-static void fill_shared(lowering *l, const tile_stmt *s, thread_block *b) {
-    node *index[TG_MAX_RANK];
-    const int64_t threads = thread_count(l->t);
-    int64_t elements = 1;
-    for (int i = 0; i < s->dst->n; i++) {
-        elements *= s->dst->dim[i];
-    }
-    thread_stmt *loop = thread_for(l->t, b, "i", expr_int(l->a, s->at, (elements + threads - 1) / threads));
-    node *turn = expr_mul(l->a, expr_var(l->a, s->at, loop->result[0]), threads);
-    node *rest = expr_add(l->a, turn, thread_linear(l->t, s->at));
-    b = &loop->body;
-    if (elements % threads != 0) {
-        b = &thread_if(l->t, b, expr_binary(l->a, s->at, TG_LT, rest, expr_int(l->a, s->at, elements)))->body;
-    }
-    for (int i = s->dst->n - 1; i >= 0; i--) {
-        node *length = expr_int(l->a, s->at, s->dst->dim[i]);
-        index[i] = i == 0 ? rest : expr_binary(l->a, s->at, TG_MOD, rest, length);
-        rest = expr_binary(l->a, s->at, TG_QUO, rest, length);
-    }
-    thread_stmt *store = thread_store(l->t, b, element_of(l, s->dst, s->dst->n, index), fill_value(l, s));
-    store->at = s->at;
-    store->participants = SCOPE_BLOCK;
-}
-
-static void lower_fill(lowering *l, const tile_stmt *s, thread_block *b) {
-    if (space_of(s->dst) == TG_LOCAL) {
-        fill_local(l, s, b);
-    } else if (space_of(s->dst) == TG_SHARED) {
-        fill_shared(l, s, b);
-    } else {
-        not_available(l, s->at, s->is_clear ? "clear" : "fill");
-    }
-}
-
-static void lower_copy(lowering *l, const tile_stmt *s, thread_block *b) {
-    if (space_of(s->src) != TG_LOCAL || space_of(s->dst) != TG_LOCAL) {
-        not_available(l, s->at, "copy");
-        return;
-    }
-    node *index[TG_MAX_RANK];
-    const node *longer = s->dst->n >= s->src->n ? s->dst : s->src;
-    b = loop_over(l, b, longer, index);
-    node *from = expr_load(l->a, s->at, element_of(l, s->src, longer->n, index));
-    thread_stmt *store = thread_store(l->t, b, element_of(l, s->dst, longer->n, index),
-                                      expr_cast(l->a, s->at, s->dst->buffer->type, from));
-    store->at = s->at;
-}
-
 /* ---- statements ---------------------------------------------------------------------------------------- */
-
-static void lower_block(lowering *l, const tile_block *from, thread_block *b);
 
 static void lower_alloc(lowering *l, const tile_stmt *s, thread_block *b) {
     switch (s->buffer->space) {
@@ -178,10 +79,8 @@ static void lower_alloc(lowering *l, const tile_stmt *s, thread_block *b) {
         thread_append(l->a, b, THREAD_DECL, s->at)->buffer = s->buffer;
         break;
     case TG_FRAGMENT:
-        not_available(l, s->at, "fragment");
-        break;
     case TG_REDUCER:
-        not_available(l, s->at, "reducer");
+        lower_fragment(l, s->buffer, b, s->at);
         break;
     case TG_SHARED: /* exists as long as the block */
     case TG_GLOBAL:
@@ -229,17 +128,18 @@ static void lower_check(lowering *l, const tile_stmt *s, thread_block *b) {
 }
 
 static int unroll_factor(const tile_stmt *s) {
-    return s->option > INT_MAX ? INT_MAX : (int)s->option;
+    return s->scope == TG_PIPELINED ? UNROLL_AUTO : s->option > INT_MAX ? INT_MAX : (int)s->option;
 }
 
 static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
-    if (s->scope == TG_PARALLEL || s->scope == TG_PIPELINED) {
-        not_available(l, s->at, tile_scope_word(s->scope));
+    if (s->scope == TG_PARALLEL) {
+        lower_not_available(l, s->at, tile_scope_word(s->scope));
         return;
     }
     for (int i = 0; i < s->n; i++) {
         thread_stmt *loop = with_result(l, thread_append(l->a, b, THREAD_FOR, s->at), s->axes[i]);
         loop->extent = s->extents[i];
+        loop->why = i == 0 ? s->why : NULL;
         loop->unroll = s->scope == TG_UNROLLED     ? UNROLL_FULL
                        : s->scope == TG_VECTORIZED ? UNROLL_WIDE
                        : i == s->n - 1             ? unroll_factor(s)
@@ -281,10 +181,10 @@ static void lower_statement(lowering *l, const tile_stmt *s, thread_block *b) {
         lower_fill(l, s, b);
         break;
     case TILE_REDUCE:
-        not_available(l, s->at, "reduce");
+        lower_not_available(l, s->at, "reduce");
         break;
     case TILE_FINALIZE:
-        not_available(l, s->at, "finalize");
+        lower_not_available(l, s->at, "finalize");
         break;
     case TILE_SYNC:
         thread_append(l->a, b, THREAD_BARRIER, s->at)->participants = SCOPE_BLOCK;
@@ -310,7 +210,7 @@ static void lower_statement(lowering *l, const tile_stmt *s, thread_block *b) {
     }
 }
 
-static void lower_block(lowering *l, const tile_block *from, thread_block *b) {
+void lower_block(lowering *l, const tile_block *from, thread_block *b) {
     for (const tile_stmt *s = from->first; s; s = s->next) {
         lower_statement(l, s, b);
     }
@@ -328,12 +228,14 @@ static int count_checks(const tile_block *b) {
 }
 
 thread_kernel *tile_lower(tg_kernel *k, const target *t) {
-    lowering l = {k, ARENA_NEW(&k->memory, thread_kernel), &k->memory, &k->errors};
+    lowering l = {.k = k, .t = ARENA_NEW(&k->memory, thread_kernel), .a = &k->memory, .errors = &k->errors};
     l.t->name = k->name;
     l.t->memory = &k->memory;
     l.t->target = t;
     l.t->nvars = k->nvars;
     l.t->checks = ARENA_ARRAY(l.a, thread_check, count_checks(&k->body) + 1);
+    l.nregisters = k->nbuffers;
+    l.registers = ARENA_ARRAY(l.a, buffer *, k->nbuffers + 1);
     lower_settings(&l);
     lower_buffers(&l);
     lower_params(&l);

@@ -485,9 +485,22 @@ static void statement_let(compiler *c, const thread_stmt *s) {
     define(c, s->result[0], r);
 }
 
+/* One uniform value in every element of a vector. */
+static code_reg repeated(compiler *c, code_reg v, int n) {
+    const code_reg wide = reg_new(c, v.type, false, n);
+    for (int j = 0; j < n; j++) {
+        code_instr *i = emit(c, CODE_BROADCAST, (tg_loc){0});
+        i->a = v;
+        i->dst = element(c, wide, j).at;
+        i->to = v.type;
+    }
+    return wide;
+}
+
 static void store(compiler *c, const code_site *site, code_reg v, tg_loc at) {
     code_instr *i = NULL;
-    v = spread(c, cast_to(c, v, site->type, at));
+    v = cast_to(c, v, site->type, at);
+    v = v.uniform && v.n < site->lanes ? repeated(c, v, site->lanes) : spread(c, v);
     i = emit(c, CODE_STORE, site->at);
     i->site = site;
     i->a = v;

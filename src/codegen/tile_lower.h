@@ -1,0 +1,98 @@
+/* tile_lower.h -- what the files that turn tile IR into thread IR share.
+ *
+ *     tile_lower.c     the launch, and a statement after the other
+ *     tile_spread.c    work spread over threads: the loops over a thread's slots; registers of fragments
+ *     tile_copy.c      copy, clear, fill
+ *
+ * A statement that all threads share is spread by a layout.  Its text is
+ *
+ *     for i below 4                     one loop for each slot digit, outermost first
+ *         if ..                         where slots hold no element, or replicas must not store
+ *             let row = ..              anything that a whole run has in common
+ *             for k below 8, try        the run: consecutive elements, in one access where that can be
+ *                 ..
+ */
+#ifndef CODEGEN_TILE_LOWER_H
+#define CODEGEN_TILE_LOWER_H
+
+#include "codegen/passes.h"
+#include "codegen/tile_layout.h"
+
+typedef struct lowering {
+    tg_kernel *k;
+    thread_kernel *t;
+    arena *a;
+    diag *errors;
+    buffer *
+        *registers; /* by id of a fragment or reducer: the local that holds a thread's share; NULL: not yet */
+    int nregisters;
+    node *linear; /* thread_linear() by a name where it is no name itself; NULL: not used yet */
+} lowering;
+
+/* ---- tile_lower.c -------------------------------------------------------------------------------------- */
+
+void lower_not_available(lowering *l, tg_loc at, const char *word);
+void lower_block(lowering *l, const tile_block *from, thread_block *b);
+
+/* ---- tile_spread.c: loops over a thread's share -------------------------------------------------------- */
+
+typedef struct spread {
+    /* given */
+    const layout *layout;
+    tg_loc at;
+    bool in_registers; /* the slot indexes registers: every loop is unrolled */
+    bool once;         /* of replicas one alone comes in (for stores to memory) */
+    /* left by spread_begin(): of the first element of a run; by spread_run(): of each element */
+    thread_block *block;
+    node *slot;               /* number of the register */
+    node *index[TG_MAX_RANK]; /* of the element, by the layout's dimensions */
+    /* left by spread_run() */
+    node *run;   /* 0 .. layout->run - 1; NULL where runs have one element */
+    int run_dim; /* the dimension along which a run goes; -1: all indices may change */
+    /* private */
+    node *digit[LAYOUT_DIGITS];
+    bool is_guarded;
+} spread;
+
+/* Opens the loops over the slot digits but the run, and the guards that a run has in common. */
+void spread_begin(lowering *l, thread_block *b, spread *s);
+/* Names index d, so that it is computed once; of no effect on what is a name or constant already. */
+void spread_name(lowering *l, spread *s, int d, const char *name);
+/* Everything that follows stands under a condition; NULL is always true. */
+void spread_when(lowering *l, spread *s, node *condition);
+/* Opens the loop over the run in s->block. */
+void spread_run(lowering *l, spread *s);
+/* spread_begin() and spread_run(): the innermost block. */
+thread_block *spread_open(lowering *l, thread_block *b, spread *s);
+
+/* The linear index of a thread: a name or a constant. */
+node *lower_linear(lowering *l, tg_loc at);
+
+/* ---- tile_spread.c: fragments are registers ------------------------------------------------------------ */
+
+/* The layout of a fragment or reducer: buffer.registers; chosen freely where no statement has decided. */
+const layout *lower_layout(lowering *l, buffer *fragment);
+/* The local with a thread's share of a fragment or reducer; a view of it where the fragment is a view. */
+buffer *lower_registers(lowering *l, buffer *fragment);
+/* One register of it.  (A share of one element is a plain variable.) */
+node *lower_register(lowering *l, buffer *fragment, node *slot, tg_loc at);
+/* Declares it. */
+void lower_fragment(lowering *l, buffer *fragment, thread_block *b, tg_loc at);
+/* Shared memory for a fragment whose elements other threads need; of the fragment's shape. */
+buffer *lower_scratch(lowering *l, const buffer *fragment, tg_loc at);
+
+/* ---- tile_copy.c --------------------------------------------------------------------------------------- */
+
+void lower_copy(lowering *l, const tile_stmt *s, thread_block *b);
+void lower_fill(lowering *l, const tile_stmt *s, thread_block *b);
+/* How a copy, clear or fill would be spread if nothing else decided: by the memory that it touches.  Over the
+ * region of the destination.  `wants_split`: as of layout_spread(). */
+layout *copy_layout(tg_kernel *k, const target *t, const tile_stmt *s, bool wants_split);
+
+/* ---- the other files of lowering write these ------------------------------------------------------------
+ */
+
+/* A condition that holds where both do; NULL is always true. */
+node *lower_both(lowering *l, node *x, node *y);
+
+#endif
