@@ -10,6 +10,8 @@
 
 /* The rules that need the target; mistakes go to the kernel's errors. */
 void tile_verify(tg_kernel *k, const target *t);
+/* Copies of pipelined loops run ahead; the recorded body is kept where anything is rewritten. */
+void tile_pipeline(tg_kernel *k, const target *t);
 /* Tile IR to thread IR; in k's arena. */
 thread_kernel *tile_lower(tg_kernel *k, const target *t);
 

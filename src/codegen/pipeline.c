@@ -4,6 +4,7 @@
  *            |            dsl/build*.c
  *         tile IR         dsl/tile.h     what the kernel says, for all threads of a block
  *            |            tile_verify    rules that need the target
+ *            |            tile_pipeline  copies that run ahead of their iteration
  *            |            tile_lower     the only file that knows both forms
  *        thread IR        codegen/thread.h   what one thread does
  *            |            thread_bounds      conditions that are decided already
@@ -36,7 +37,8 @@
 /* Name, what it requires, what it leaves. */
 static const pass_info passes[] = {
     {"tile_verify", "tile IR that the builder accepted", "a launch and atomics that the target has"},
-    {"tile_lower", "tile_verify", "thread IR; vectorized loops and shares of collective operations marked"},
+    {"tile_pipeline", "tile_verify", "serial loops for pipelined ones; asynchronous copies, commits and waits"},
+    {"tile_lower", "tile_pipeline", "thread IR; vectorized loops and shares of collective operations marked"},
     {"thread_bounds", "nothing", "conditions that are decided are constants"},
     {"thread_vectorize", "nothing", "no loop is marked vectorized; accesses have their widths"},
     {"thread_simplify", "thread_bounds, thread_vectorize", "no dead branch, loop, name or local"},
@@ -52,6 +54,7 @@ static const struct {
     bool (*verify)(const thread_kernel *t, text *error);
 } steps[] = {
     {.on_tiles = tile_verify},
+    {.on_tiles = tile_pipeline},
     {.lower = tile_lower, .verify = thread_verify},
     {.on_threads = thread_bounds, .verify = thread_verify},
     {.on_threads = thread_vectorize, .verify = thread_verify},

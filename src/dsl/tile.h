@@ -113,6 +113,7 @@ struct tg_kernel {
     int64_t min_blocks; /* resident blocks asked for; 0: none */
 
     tile_block body;
+    tile_block recorded; /* body as the words said, once a pass has rewritten it; else empty */
     var **vars; /* by id */
     int nvars;
     buffer **buffers; /* by id */

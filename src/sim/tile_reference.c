@@ -19,8 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- orders ----------------------------------------------------------------------------------------------
- */
+/* ---- orders -------------------------------------------------------------------------------------------- */
 
 /* A permutation of 0..n-1: a Feistel network over 2 * half bits, repeated until the result is below n. */
 typedef struct order {
@@ -64,8 +63,7 @@ static uint64_t order_at(const order *o, uint64_t i) {
     return i;
 }
 
-/* ---- what the block does together ------------------------------------------------------------------------
- */
+/* ---- what the block does together ---------------------------------------------------------------------- */
 
 /* What the iteration wrote into locals that were there before was its own. */
 static void restore_locals(machine *m) {
@@ -180,8 +178,7 @@ static void together(machine *m, const tile_stmt *s) {
     }
 }
 
-/* ---- turns -----------------------------------------------------------------------------------------------
- */
+/* ---- turns --------------------------------------------------------------------------------------------- */
 
 static const char *word(const tile_stmt *s) {
     switch (s->kind) {
@@ -274,8 +271,7 @@ static void pass_on(machine *m, const tile_stmt *s) {
     }
 }
 
-/* ---- blocks ----------------------------------------------------------------------------------------------
- */
+/* ---- blocks -------------------------------------------------------------------------------------------- */
 
 static void start_memory(machine *m) {
     for (int i = 0; i < m->kernel->nbuffers; i++) {
@@ -302,7 +298,7 @@ static void start_thread(machine *m, int number) {
         }
         rest /= extent;
     }
-    t->at = k->body.first;
+    t->at = k->recorded.first ? k->recorded.first : k->body.first;
 }
 
 static void run_block(machine *m) {
@@ -329,8 +325,7 @@ static void run_grid(machine *m) {
     }
 }
 
-/* ---- the launch ------------------------------------------------------------------------------------------
- */
+/* ---- the launch ---------------------------------------------------------------------------------------- */
 
 int tile_reference_run(tg_kernel *k, int nargs, witness_arg *args, const reference_options *options,
                        reference_result *result, text *error) {

@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- loops and branches ----------------------------------------------------------------------------------
- */
+/* ---- loops and branches -------------------------------------------------------------------------------- */
 
 /* To the next trip; false after the last. */
 static bool advance(thread *t, const tile_stmt *loop) {
@@ -53,8 +52,7 @@ static const tile_stmt *enter_branch(machine *m, const tile_stmt *s) {
     return side->first != NULL ? side->first : reference_next(m, s);
 }
 
-/* ---- elements --------------------------------------------------------------------------------------------
- */
+/* ---- elements ------------------------------------------------------------------------------------------ */
 
 static void store(machine *m, const tile_stmt *s) {
     place *p;
@@ -98,8 +96,7 @@ static void allocate(machine *m, const buffer *b) {
     p->kept_for = m->iteration;
 }
 
-/* ---- print and check -------------------------------------------------------------------------------------
- */
+/* ---- print and check ----------------------------------------------------------------------------------- */
 
 /* One conversion of a print format: flags, width and precision as written, how many l, the letter. */
 typedef struct conversion {
@@ -171,8 +168,7 @@ static void check(machine *m, const tile_stmt *s) {
     }
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------------
- */
+/* ---- the thread ---------------------------------------------------------------------------------------- */
 
 static tg_space space_of(machine *m, const node *place_node) {
     return reference_place(m, place_node->buffer)->root->buffer->space;
@@ -241,12 +237,13 @@ static const tile_stmt *execute(machine *m, const tile_stmt *s) {
         return enter_loop(m, s);
     case TILE_WHEN:
         return enter_branch(m, s);
+    case TILE_COMMIT: /* a copy is done where it is issued */
+    case TILE_WAIT:
+        break;
     case TILE_ALLREDUCE:
     case TILE_REDUCE:
     case TILE_FINALIZE:
     case TILE_SYNC:
-    case TILE_COMMIT:
-    case TILE_WAIT:
         tg_bug("collective statement of kind %d in one thread", (int)s->kind);
         break;
     }
