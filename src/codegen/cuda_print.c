@@ -264,6 +264,9 @@ void cuda_pointer(printer *p, tg_loc at, const buffer *b, const char *source) {
         text_print(out, "%s (*%s)%s = (%s (*)%s)%s;", type, name, s, type, s, source);
         text_free(&rows);
     }
+    if (b->layout.why) {
+        cuda_comment(out, b->layout.why);
+    }
     cuda_line_close(p, at);
 }
 
@@ -279,6 +282,9 @@ static void declare_shared(printer *p, const buffer *b) {
         text_print(out, "[%lld]", (long long)cuda_extent(b, d));
     }
     text_add(out, ";");
+    if (b->layout.why) {
+        cuda_comment(out, b->layout.why);
+    }
     cuda_line_close(p, b->at);
 }
 
@@ -298,8 +304,9 @@ static void print_shared(printer *p) {
         }
         p->buffer_name[b->id] = cuda_declare(p, b->name);
         if (p->shared_is_arena) {
-            const char *place = b->offset == 0 ? "shared_memory"
-                                               : arena_print(t->memory, "(shared_memory + %lld)", (long long)b->offset);
+            const char *place = b->offset == 0
+                                    ? "shared_memory"
+                                    : arena_print(t->memory, "(shared_memory + %lld)", (long long)b->offset);
             cuda_pointer(p, b->at, b, place);
         } else {
             declare_shared(p, b);
@@ -349,8 +356,9 @@ static void print_lanes(printer *p) {
     const char *thread = linear_thread(p->t);
     const char *all = p->lanes;
     p->lanes = cuda_declare(p, "lanes");
-    cuda_line(p, (tg_loc){NULL, 0}, "const unsigned %s = %s < %lld ? %s : %s; // those that exist in this warp",
-              p->lanes, thread, (long long)(threads - rest), all, lanes_below(p, rest));
+    cuda_line(p, (tg_loc){NULL, 0},
+              "const unsigned %s = %s < %lld ? %s : %s; // those that exist in this warp", p->lanes, thread,
+              (long long)(threads - rest), all, lanes_below(p, rest));
 }
 
 /* ---- public -------------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ thread_kernel *tile_lower(tg_kernel *k, const target *t);
 /* ---- on threads ---------------------------------------------------------------------------------------- */
 
 typedef void thread_pass(thread_kernel *t, diag *errors);
-thread_pass thread_bounds, thread_vectorize, thread_simplify, thread_sync, thread_arena;
+thread_pass thread_bounds, thread_vectorize, thread_simplify, thread_sync, thread_banks, thread_arena;
 
 /* ---- making thread IR ---------------------------------------------------------------------------------- */
 
@@ -43,6 +43,8 @@ node *thread_map(arena *a, node *x, node *(*fn)(node *x, void *user), void *user
 
 /* ---- looking at and changing statements ---------------------------------------------------------------- */
 
+/* What a shared buffer takes of the block's memory: whole rows with their padding. */
+int64_t thread_shared_bytes(const buffer *b);
 /* Does s, bodies included, touch the buffer, through views too? */
 bool thread_touches(thread_stmt *s, const buffer *b);
 /* x for every use of v in a block; names that depend on v are known by their new values. */

@@ -5,12 +5,14 @@
  *         tile IR         dsl/tile.h     what the kernel says, for all threads of a block
  *            |            tile_verify    rules that need the target
  *            |            tile_pipeline  copies that run ahead of their iteration
+ *            |            tile_layout    which thread holds what; who does which iteration
  *            |            tile_lower     the only file that knows both forms
  *        thread IR        codegen/thread.h   what one thread does
  *            |            thread_bounds      conditions that are decided already
  *            |            thread_vectorize   several elements in one access
  *            |            thread_simplify    nothing that nobody would have written
  *            |            thread_sync        barriers of collective operations
+ *            |            thread_banks       rows of shared tiles on different banks
  *            |            thread_arena       places in shared memory
  *        CUDA text        cuda_print         what NVRTC compiles     + launch plan: what the runtime launches
  *
@@ -31,6 +33,7 @@
 #include <string.h>
 
 #include "codegen/passes.h"
+#include "codegen/tile_decide.h"
 
 /* ---- the passes ---------------------------------------------------------------------------------------- */
 
@@ -38,11 +41,13 @@
 static const pass_info passes[] = {
     {"tile_verify", "tile IR that the builder accepted", "a launch and atomics that the target has"},
     {"tile_pipeline", "tile_verify", "serial loops for pipelined ones; asynchronous copies, commits and waits"},
-    {"tile_lower", "tile_pipeline", "thread IR; vectorized loops and shares of collective operations marked"},
+    {"tile_layout", "no tile statement is made any more", "layouts of fragments, reducers and parallel loops"},
+    {"tile_lower", "tile_layout", "thread IR; vectorized loops and shares of collective operations marked"},
     {"thread_bounds", "nothing", "conditions that are decided are constants"},
     {"thread_vectorize", "nothing", "no loop is marked vectorized; accesses have their widths"},
     {"thread_simplify", "thread_bounds, thread_vectorize", "no dead branch, loop, name or local"},
     {"thread_sync", "marked shares of collective operations", "a barrier wherever one of them needs it"},
+    {"thread_banks", "final widths of accesses", "the pitch of shared tiles with the fewest wavefronts"},
     {"thread_arena", "no further shared buffer is made", "byte offsets and the total of shared memory"},
 };
 
@@ -52,14 +57,17 @@ static const struct {
     thread_kernel *(*lower)(tg_kernel *k, const target *t);
     thread_pass *on_threads;
     bool (*verify)(const thread_kernel *t, text *error);
+    void (*show)(const tg_kernel *k, text *out); /* what the dump of the tile IR does not say */
 } steps[] = {
     {.on_tiles = tile_verify},
     {.on_tiles = tile_pipeline},
+    {.on_tiles = tile_layout, .show = tile_layout_print},
     {.lower = tile_lower, .verify = thread_verify},
     {.on_threads = thread_bounds, .verify = thread_verify},
     {.on_threads = thread_vectorize, .verify = thread_verify},
     {.on_threads = thread_simplify, .verify = thread_verify},
     {.on_threads = thread_sync, .verify = thread_verify},
+    {.on_threads = thread_banks, .verify = thread_verify},
     {.on_threads = thread_arena, .verify = thread_verify},
 };
 
@@ -85,10 +93,14 @@ static void dump_text(stage *d, const char *name, text *now) {
     d->before = *now;
 }
 
-static void dump_tile(stage *d, const char *name, const tg_kernel *k) {
+static void dump_tile(stage *d, const char *name, const tg_kernel *k,
+                      void (*show)(const tg_kernel *k, text *out)) {
     if (d->options->dump) {
         text now = {NULL, 0, 0, false};
         tile_print(k, &now, d->options->lines);
+        if (show) {
+            show(k, &now);
+        }
         dump_text(d, name, &now);
     }
 }
@@ -136,7 +148,7 @@ static thread_kernel *run_pass(int i, tg_kernel *k, thread_kernel *t, const pipe
 thread_kernel *pipeline_lower(tg_kernel *k, const pipeline_options *options) {
     stage d = {options, {NULL, 0, 0, false}};
     thread_kernel *t = NULL;
-    dump_tile(&d, "tile", k);
+    dump_tile(&d, "tile", k, NULL);
     bool good = k->errors.n == 0;
     for (int i = 0; i < PASSES && good; i++) {
         t = run_pass(i, k, t, options);
@@ -147,7 +159,7 @@ thread_kernel *pipeline_lower(tg_kernel *k, const pipeline_options *options) {
         if (t) {
             dump_thread(&d, passes[i].name, t);
         } else {
-            dump_tile(&d, passes[i].name, k);
+            dump_tile(&d, passes[i].name, k, steps[i].show);
         }
     }
     if (good) {

@@ -124,6 +124,12 @@ node *thread_map(arena *a, node *x, node *(*fn)(node *x, void *user), void *user
     return changed ? rebuild(a, x, arg) : x;
 }
 
+int64_t thread_shared_bytes(const buffer *b) {
+    const int64_t row = b->rank > 0 ? b->dim[b->rank - 1] : 1;
+    const bool is_padded = b->rank > 1 && b->layout.pitch > row && row > 0;
+    return buffer_bytes(b) + (is_padded ? (b->layout.pitch - row) * type_bytes(b->type) : 0);
+}
+
 /* ---- looking at and changing statements ---------------------------------------------------------------- */
 
 typedef struct touch {

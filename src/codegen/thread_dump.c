@@ -109,6 +109,9 @@ static void print_shared(const thread_kernel *t, const dump *d) {
         if (t->shared_bytes) {
             text_print(d->out, " at byte %lld", (long long)b->offset);
         }
+        if (b->layout.why) {
+            text_print(d->out, "    // %s; %s", b->layout.why, b->layout.gain);
+        }
         text_add(d->out, "\n");
     }
     if (t->shared_bytes) {

@@ -42,8 +42,10 @@ typedef struct var {
 
 /* How indices become an element offset inside shared memory; formed in one place, expr_offset(). */
 typedef struct buffer_layout {
-    int64_t pitch;    /* elements from row to row (innermost dimension padded); 0: the innermost extent */
+    int64_t pitch;      /* elements from row to row (innermost dimension padded); 0: the innermost extent */
     int xor_chunk_log2; /* 0: none.  Else 16-byte chunks are permuted by the row, reserved for later passes */
+    const char *why;    /* the reason for them, for people; NULL: as declared */
+    const char *gain;   /* what it saves */
 } buffer_layout;
 
 typedef struct buffer {
@@ -51,20 +53,20 @@ typedef struct buffer {
     tg_space space;
     int64_t type;
     int rank;
-    int64_t dim[TG_MAX_RANK]; /* outermost first; -1 where dim_expr says */
-    node *dim_expr[TG_MAX_RANK]; /* tensors: the extent where it is known at launch only (outermost), else NULL */
-    int64_t pitch;            /* tensors: elements from row to row; 0: contiguous */
-    int64_t align;            /* tensors: bytes assumed at launch; others: bytes given at allocation */
-    tg_reduction reduction;   /* reducers */
-    struct buffer *view_of;   /* the same bytes as another type; NULL for a buffer of its own */
-    struct buffer *alias_of[4]; /* tensors that may overlap this one */
+    int64_t dim[TG_MAX_RANK];    /* outermost first; -1 where dim_expr says */
+    node *dim_expr[TG_MAX_RANK]; /* tensors: an outermost extent known at launch only; else NULL */
+    int64_t pitch;               /* tensors: elements from row to row; 0: contiguous */
+    int64_t align;               /* tensors: bytes assumed at launch; others: bytes given at allocation */
+    tg_reduction reduction;      /* reducers */
+    struct buffer *view_of;      /* the same bytes as another type; NULL for a buffer of its own */
+    struct buffer *alias_of[4];  /* tensors that may overlap this one */
     int naliases;
-    bool is_constant;          /* tensors: written by nobody between launches */
+    bool is_constant;                    /* tensors: written by nobody between launches */
     bool is_read, is_written, is_atomic; /* tensors: what the kernel does to it (tg_end fills in) */
-    int arg;                   /* tensors: position among the arguments; -1 otherwise */
-    int id;                    /* dense within the kernel */
-    int64_t offset;            /* shared: byte offset in the block's arena, after thread_arena */
-    buffer_layout layout;      /* shared */
+    int arg;                             /* tensors: position among the arguments; -1 otherwise */
+    int id;                              /* dense within the kernel */
+    int64_t offset;                      /* shared: byte offset in the block's arena, after thread_arena */
+    buffer_layout layout;                /* shared */
     const struct layout *registers; /* fragments and reducers: who holds what, after tile_layout; else NULL */
     tg_loc at;
 } buffer;
@@ -114,7 +116,7 @@ struct tg_node {
 
 /* ---- making (each folds what is known, computes the range, checks nothing) ----------------------------- */
 
-node *expr_int(arena *a, tg_loc at, int64_t x);                   /* TYPE_INDEX constant */
+node *expr_int(arena *a, tg_loc at, int64_t x); /* TYPE_INDEX constant */
 node *expr_const(arena *a, tg_loc at, value v);
 node *expr_var(arena *a, tg_loc at, var *v);
 node *expr_unary(arena *a, tg_loc at, tg_op op, node *x);
@@ -131,7 +133,7 @@ node *expr_mul(arena *a, node *x, int64_t c);
 value expr_value(const node *x);
 bool expr_is_int(const node *x, int64_t value); /* that integer constant */
 bool expr_is_const(const node *x);
-bool expr_equal(const node *x, const node *y);  /* the same computation */
+bool expr_equal(const node *x, const node *y); /* the same computation */
 /* x with every use of variable v replaced by y, folded again; x itself when v does not occur. */
 node *expr_replace(arena *a, node *x, const var *v, node *y);
 /* Calls fn on x and everything below it, outermost first, until fn returns false (then returns false). */
