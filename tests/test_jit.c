@@ -633,15 +633,25 @@ void restless(void) {
 
 /* ---- times --------------------------------------------------------------------------------------------- */
 
+typedef struct rotation {
+    tg_jit *jit;
+    tg_config config;
+    const tg_arg *sets[2];
+} rotation;
+
+static int launch_set(void *user, int set, void *stream) {
+    const rotation *r = user;
+    return tg_launch(r->jit, r->config, stream, 2, r->sets[set]);
+}
+
 Test(jit, stream_mode_records_rotating_launches_and_divides_the_replay_by_their_number) {
     tg_jit *jit = tg_jit_new("scale", counted, NULL, 0);
     const tg_arg other[2] = {tg_arg_pointer((void *)0x30000), tg_arg_pointer((void *)0x40000)};
-    const tg_arg *const sets[2] = {two, other};
-    const tg_config config = TG_CONFIG(N, 1024, block, 128);
+    rotation r = {jit, TG_CONFIG(N, 1024, block, 128), {two, other}};
     device_handle *d = NULL;
     bench_figures figures;
     cr_assert_eq(device_open(0, &d), TG_OK, "%s", tg_error());
-    cr_assert_eq(bench_stream(d, jit, &config, 2, 2, sets, &figures), TG_OK, "%s", tg_error());
+    cr_assert_eq(bench_stream(d, launch_set, &r, 2, &figures), TG_OK, "%s", tg_error());
     cr_expect_eq(fake->param[0], 0x30000, "the last of an even number of launches is set 1");
     cr_expect_eq(fake->broken_captures, 0);
     cr_expect_float_eq(figures.median_us * figures.launches, 1500.0, 1e-6,

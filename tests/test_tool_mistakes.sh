@@ -158,7 +158,5 @@ yaml 'good: {}\n---\ngood: {}\n' 2 'm.yaml:2:1: error: a second document'
 yaml '' 2 'm.yaml:1:1: error: the file is empty'
 printf 'good: {params: {n: 64, dtype: f16}, reference: nowhere}\n' >"$work/m.yaml"
 expect 2 "the reference 'nowhere' .* is not in its file" run good -k "$work/m.c" --device sim
-printf 'good: {params: {n: 64, dtype: f16}, steps: [fill y 0, good]}\n' >"$work/m.yaml"
-expect 2 "steps are not available yet" run good -k "$work/m.c" --device sim
 
 finish

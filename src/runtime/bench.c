@@ -9,16 +9,18 @@ enum { LAUNCHES = 120, REPLAYS = 15, WARM_UP = 2 };
 
 typedef struct {
     device_handle *d;
+    bench_launch *launch;
+    void *user;
+    int nsets;
     const api_driver *driver;
     void *stream, *start, *stop;
     api_graph graph;
     api_graph_exec replay;
 } session;
 
-static int launch_round(const session *s, tg_jit *jit, const tg_config *config, int n, int nsets, int nargs,
-                        const tg_arg *const *sets) {
+static int launch_round(const session *s, int n) {
     for (int i = 0; i < n; i++) {
-        int code = tg_launch(jit, *config, s->stream, nargs, sets[i % nsets]);
+        int code = s->launch(s->user, i % s->nsets, s->stream);
         if (code != TG_OK) {
             return code;
         }
@@ -31,14 +33,13 @@ static int driver_call(const session *s, const char *name, api_result code) {
 }
 
 /* Records the launches; a failed launch still ends the capture. */
-static int record(session *s, tg_jit *jit, const tg_config *config, int nsets, int nargs,
-                  const tg_arg *const *sets) {
+static int record(session *s) {
     const api_driver *driver = s->driver;
     int code = driver_call(s, "cuStreamBeginCapture", driver->capture_begin(s->stream, API_CAPTURE_RELAXED));
     if (code != TG_OK) {
         return code;
     }
-    int launched = launch_round(s, jit, config, LAUNCHES, nsets, nargs, sets);
+    int launched = launch_round(s, LAUNCHES);
     code = driver_call(s, "cuStreamEndCapture", driver->capture_end(s->stream, &s->graph));
     if (launched != TG_OK || code != TG_OK) {
         return launched != TG_OK ? launched : code;
@@ -82,16 +83,16 @@ static int measure(const session *s, bench_figures *out) {
     return TG_OK;
 }
 
-static int session_open(session *s, device_handle *d) {
-    *s = (session){.d = d, .driver = api_driver_open()};
+static int session_open(session *s) {
+    s->driver = api_driver_open();
     if (!s->driver) {
         return TG_ENODEVICE;
     }
-    int code = device_stream_new(d, &s->stream);
+    int code = device_stream_new(s->d, &s->stream);
     if (code == TG_OK) {
-        code = device_event_new(d, &s->start);
+        code = device_event_new(s->d, &s->start);
     }
-    return code == TG_OK ? device_event_new(d, &s->stop) : code;
+    return code == TG_OK ? device_event_new(s->d, &s->stop) : code;
 }
 
 static void session_close(session *s) {
@@ -112,22 +113,21 @@ static void session_close(session *s) {
     }
 }
 
-int bench_stream(device_handle *d, tg_jit *jit, const tg_config *config, int nsets, int nargs,
-                 const tg_arg *const *sets, bench_figures *out) {
-    session s;
+int bench_stream(device_handle *d, bench_launch *launch, void *user, int nsets, bench_figures *out) {
+    session s = {.d = d, .launch = launch, .user = user, .nsets = nsets};
     int code = device_enter(d);
     if (code != TG_OK) {
         return code;
     }
-    code = session_open(&s, d);
+    code = session_open(&s);
     if (code == TG_OK) {
-        code = launch_round(&s, jit, config, nsets, nsets, nargs, sets);
+        code = launch_round(&s, nsets);
     }
     if (code == TG_OK) {
         code = device_synchronize(d, s.stream);
     }
     if (code == TG_OK) {
-        code = record(&s, jit, config, nsets, nargs, sets);
+        code = record(&s);
     }
     if (code == TG_OK) {
         code = measure(&s, out);

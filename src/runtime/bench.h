@@ -11,14 +11,16 @@
 #include "runtime/device.h"
 
 typedef struct {
-    double median_us, low_us, high_us, min_us; /* of one launch; low and high are the quartiles */
+    double median_us, low_us, high_us, min_us; /* of one call; low and high are the quartiles */
     int samples;                               /* replays of the graph */
     int launches;                              /* in the graph */
 } bench_figures;
 
-/* Compiles and warms up first.  `sets[i]` holds the nargs arguments of set i; together the sets should be at
- * least twice the L2 cache.  TG_OK, or a code with the error text. */
-int bench_stream(device_handle *d, tg_jit *jit, const tg_config *config, int nsets, int nargs,
-                 const tg_arg *const *sets, bench_figures *out);
+/* One call, of one launch or several, on the stream with set number `set` of the arguments: TG_OK or a code. */
+typedef int bench_launch(void *user, int set, void *stream);
+
+/* Warms up first: that may compile.  Together the sets should be at least twice the L2 cache.  TG_OK, or a code
+ * with the error text. */
+int bench_stream(device_handle *d, bench_launch *launch, void *user, int nsets, bench_figures *out);
 
 #endif

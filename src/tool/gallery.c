@@ -282,3 +282,11 @@ bool gallery_reference(const gallery_kernel *k, reference_function **out) {
               k->name);
     return false;
 }
+
+reference_function *gallery_inputs(const gallery_kernel *k) {
+    char name[256];
+    reference_function *shape = NULL;
+    snprintf(name, sizeof name, "%s_inputs", k->name);
+    find_function(k->library, name, &shape, sizeof shape);
+    return shape;
+}

@@ -37,5 +37,7 @@ const gallery_kernel *gallery_find(const gallery *g, const char *name);
  * there: false otherwise, after a message. */
 typedef void reference_function(const tg_config *config, void *const args[]);
 bool gallery_reference(const gallery_kernel *k, reference_function **out);
+/* The kernel's NAME_inputs, of the same form: makes something sensible of random arguments.  Mostly NULL. */
+reference_function *gallery_inputs(const gallery_kernel *k);
 
 #endif

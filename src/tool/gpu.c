@@ -37,10 +37,9 @@ int gpu_choose(const options *o, device_info *info, bool *found) {
 
 typedef struct session {
     device_handle *device;
-    tg_jit *jit;
+    tg_jit **jit;          /* one a step */
     launch_kernel *loaded; /* of --cuda */
     const subject *s;
-    int n;
     void *address[INPUTS_MAX];
     tg_arg args[INPUTS_MAX];
     void *start, *stop;
@@ -61,7 +60,6 @@ static int upload(session *x, const arguments *all) {
 }
 
 static void fill_args(session *x, const arguments *all) {
-    x->n = all->n;
     for (int i = 0; i < all->n; i++) {
         const argument *a = &all->item[i];
         if (a->is_tensor) {
@@ -85,9 +83,23 @@ static int download(session *x, arguments *all) {
     return code;
 }
 
-static int launch(session *x) {
-    return x->loaded ? launch_run(x->loaded, NULL, x->n, x->args)
-                     : tg_launch(x->jit, x->s->config, NULL, x->n, x->args);
+/* The call, on arguments like those of x->args. */
+static int launch_on(const session *x, const tg_arg *args, void *stream) {
+    int code = TG_OK;
+    for (int i = 0; i < x->s->nsteps && !code; i++) {
+        const subject_step *step = &x->s->steps[i];
+        tg_arg own[INPUTS_MAX];
+        for (int j = 0; j < step->nargs; j++) {
+            own[j] = args[step->arg[j]];
+        }
+        code = x->loaded ? launch_run(x->loaded, stream, step->nargs, own)
+                         : tg_launch(x->jit[i], step->s->config, stream, step->nargs, own);
+    }
+    return code;
+}
+
+static int launch(const session *x) {
+    return launch_on(x, x->args, NULL);
 }
 
 /* ---- times --------------------------------------------------------------------------------------------- */
@@ -120,13 +132,35 @@ static int time_launches(session *x, int count, gpu_run *run) {
 /* A failed check is a result, not a failure of the run.  That of a tg_jit is told by its next launch. */
 static int take_check(session *x, gpu_run *run) {
     int code = TG_OK;
-    if (x->s->result.plan->nchecks > 0) {
+    bool has_checks = false;
+    for (int i = 0; i < x->s->nsteps; i++) {
+        has_checks = has_checks || x->s->steps[i].s->result.plan->nchecks > 0;
+    }
+    if (has_checks) {
         code = x->loaded ? launch_take_failure(x->loaded) : launch(x);
         code = code || x->loaded ? code : device_synchronize(x->device, NULL);
     }
     if (code == TG_EKERNEL && strstr(tg_error(), "check failed")) {
         snprintf(run->failed_check, sizeof run->failed_check, "%s", tg_error());
         code = TG_OK;
+    }
+    return code;
+}
+
+/* Registers and spills are those of the row's own kernel. */
+static int prepare_step(session *x, const options *o, int number, gpu_run *run) {
+    const jit_settings how = {.has_line_info = o->lineinfo};
+    const subject *s = x->s->steps[number].s;
+    tg_kernel_info info;
+    x->jit[number] = tg_jit_new(s->kernel->name, s->kernel->build, s->user, s->user_size);
+    if (!x->jit[number]) {
+        return TG_ENOMEM;
+    }
+    jit_set(x->jit[number], &how);
+    const int code = tg_info(x->jit[number], s->config, &info);
+    if (!code && s == x->s) {
+        run->registers = info.registers;
+        run->spill_bytes = info.spill_bytes;
     }
     return code;
 }
@@ -139,16 +173,11 @@ static int prepare(session *x, const options *o, const char *cuda, gpu_run *run)
                                        .has_line_info = o->lineinfo};
         return jit_load_text(x->device, &request, x->s->result.plan, &x->loaded);
     }
-    const jit_settings how = {.has_line_info = o->lineinfo};
-    tg_kernel_info info;
-    x->jit = tg_jit_new(x->s->kernel->name, x->s->kernel->build, NULL, 0);
-    if (!x->jit) {
-        return TG_ENOMEM;
+    x->jit = calloc((size_t)x->s->nsteps, sizeof(tg_jit *));
+    int code = x->jit ? TG_OK : TG_ENOMEM;
+    for (int i = 0; i < x->s->nsteps && !code; i++) {
+        code = prepare_step(x, o, i, run);
     }
-    jit_set(x->jit, &how);
-    const int code = tg_info(x->jit, x->s->config, &info);
-    run->registers = code ? 0 : info.registers;
-    run->spill_bytes = code ? 0 : info.spill_bytes;
     return code;
 }
 
@@ -182,19 +211,29 @@ static int sets_for(const device_info *device, const arguments *all) {
     return sets < 2.0 ? 2 : sets > MAX_SETS ? MAX_SETS : (int)sets;
 }
 
+typedef struct rotation {
+    const session *x;
+    const tg_arg *sets[MAX_SETS];
+} rotation;
+
+static int launch_set(void *user, int set, void *stream) {
+    const rotation *r = user;
+    return launch_on(r->x, r->sets[set], stream);
+}
+
 static int time_stream(session *x, const arguments *all, gpu_run *run) {
     void *address[MAX_SETS][INPUTS_MAX] = {{NULL}};
     tg_arg args[MAX_SETS][INPUTS_MAX];
-    const tg_arg *sets[MAX_SETS] = {x->args};
+    rotation all_sets = {x, {x->args}};
     device_info device;
     int code = device_describe(device_ordinal(x->device), &device);
     const int n = code ? 0 : sets_for(&device, all);
     for (int i = 1; i < n && !code; i++) {
         code = another_set(x, all, address[i], args[i]);
-        sets[i] = args[i];
+        all_sets.sets[i] = args[i];
     }
     bench_figures figures;
-    code = code ? code : bench_stream(x->device, x->jit, &x->s->config, n, x->n, sets, &figures);
+    code = code ? code : bench_stream(x->device, launch_set, &all_sets, n, &figures);
     if (!code) {
         run->median = figures.median_us;
         run->low = figures.low_us;
@@ -231,7 +270,10 @@ static void end(session *x) {
     device_event_free(x->device, x->start);
     device_event_free(x->device, x->stop);
     launch_unload(x->loaded);
-    tg_jit_free(x->jit);
+    for (int i = 0; x->jit && i < x->s->nsteps; i++) {
+        tg_jit_free(x->jit[i]);
+    }
+    free(x->jit);
     device_leave(x->device);
     device_close(x->device);
 }
@@ -240,6 +282,10 @@ int gpu_launch(const options *o, const subject *s, const device_info *device, co
                arguments *all, gpu_run *run) {
     session x = {.s = s};
     *run = (gpu_run){0};
+    if (cuda && s->nsteps > 1) {
+        return tool_fail(STATUS_FAULTY, "--cuda is the text of one kernel; %s is a call of %d steps",
+                         s->kernel->name, s->nsteps);
+    }
     int code = device_open(device->ordinal, &x.device);
     if (code) {
         return tool_fail_code(code, "the GPU");

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tool/child.h"
 #include "tool/nearest.h"
 #include "tool/npy.h"
 #include "tool/tool.h"
@@ -250,6 +251,8 @@ static int make_shape(const subject *s, const int64_t *values, int number, argum
     int64_t bytes = 0, elements = 1;
     bool is_good = p && plan_eval(&p->bytes, values, &bytes) && bytes >= 0;
     a->rank = p ? p->rank : 0;
+    a->name = s->result.kernel->args[number].tensor->name;
+    a->type = s->result.kernel->args[number].tensor->type;
     for (int i = 0; i < a->rank && is_good; i++) {
         is_good = plan_eval(&p->dim[i], values, &a->dim[i]) && a->dim[i] >= 0;
         elements *= is_good ? a->dim[i] : 1;
@@ -304,7 +307,6 @@ static bool allocate(argument *a) {
 }
 
 static int make_contents(const options *o, const subject *s, int number, argument *a) {
-    const char *file = file_for(o, a->name);
     const row_input how = input_for(s, a);
     if (!allocate(a)) {
         return tool_fail(STATUS_LACKING, "no memory for '%s' (%zu bytes)", a->name, a->bytes);
@@ -314,37 +316,110 @@ static int make_contents(const options *o, const subject *s, int number, argumen
     } else {
         fill_random(a, &how, stream_of(o, number));
     }
-    return file ? load_file(a, file) : STATUS_GOOD;
+    return STATUS_GOOD;
+}
+
+tg_config inputs_config(const subject *s, const arguments *all) {
+    const tg_kernel *k = s->result.kernel;
+    tg_config config = s->config;
+    for (int i = 0; i < k->nparams; i++) {
+        tg_config_set(&config, k->params[i].name, k->params[i].value);
+    }
+    for (int i = 0; i < all->n; i++) {
+        if (all->item[i].is_extent) {
+            tg_config_set(&config, all->item[i].name, value_as_int(all->item[i].scalar));
+        }
+    }
+    return config;
+}
+
+/* The kernel's NAME_inputs has the last word about what is random. */
+static void shape_inputs(const options *o, const subject *s, arguments *all) {
+    void *args[INPUTS_MAX];
+    reference_function *shape = gallery_inputs(s->kernel);
+    const tg_config config = inputs_config(s, all);
+    for (int i = 0; i < all->n; i++) {
+        argument *a = &all->item[i];
+        args[i] = a->is_tensor ? a->before : &a->scalar.bits;
+    }
+    if (shape) {
+        child_phase(PHASE_RUNNING, o);
+        shape(&config, args);
+        child_phase(PHASE_OTHER, o);
+    }
+}
+
+/* A tensor as one step sees it; the first step that has it says its shape and what it holds before. */
+static int take_tensor(const subject *s, const argument *seen, bool is_first, bool is_last_step,
+                       argument *a) {
+    const bool is_written = a->is_written || seen->is_written;
+    if (is_first) {
+        const char *name = a->name;
+        *a = *seen;
+        a->name = name;
+        a->is_tensor = true;
+    } else if (a->type != seen->type || a->bytes != seen->bytes) {
+        return tool_fail(STATUS_FAULTY, "%s: its steps disagree about the type or size of '%s'",
+                         s->kernel->name, a->name);
+    }
+    a->is_written = is_written;
+    a->is_result = is_last_step && seen->is_written;
+    return STATUS_GOOD;
+}
+
+static int make_shapes(const subject *s, int number, arguments *all) {
+    const subject_step *step = &s->steps[number];
+    const tg_kernel *k = step->s->result.kernel;
+    int64_t values[INPUTS_MAX] = {0};
+    int status = STATUS_GOOD;
+    for (int j = 0; j < step->nargs; j++) {
+        const argument *a = &all->item[step->arg[j]];
+        values[j] = a->is_tensor || type_is_float(a->type) ? 0 : value_as_int(a->scalar);
+    }
+    for (int j = 0; j < step->nargs && !status; j++) {
+        const subject_arg *first = &s->args[step->arg[j]];
+        argument seen = {0};
+        if (step->fill) {
+            all->item[step->arg[j]].is_written = true;
+        } else if (k->args[j].tensor) {
+            status = make_shape(step->s, values, j, &seen);
+            status = status ? status
+                            : take_tensor(s, &seen, first->step == number && first->number == j,
+                                          number == s->nsteps - 1, &all->item[step->arg[j]]);
+        }
+    }
+    return status;
 }
 
 static int make_all(const options *o, const subject *s, arguments *all) {
-    const tg_kernel *k = s->result.kernel;
-    int64_t values[INPUTS_MAX] = {0};
     int status = STATUS_GOOD;
     for (int i = 0; i < all->n && !status; i++) {
-        if (!all->item[i].is_tensor) {
-            status = make_scalar(o, s, i, &all->item[i]);
-            values[i] = status || type_is_float(all->item[i].type) ? 0 : value_as_int(all->item[i].scalar);
-        }
+        status = all->item[i].is_tensor ? STATUS_GOOD : make_scalar(o, s, i, &all->item[i]);
     }
-    for (int i = 0; i < all->n && !status; i++) {
-        status = k->args[i].tensor ? make_shape(s, values, i, &all->item[i]) : STATUS_GOOD;
+    for (int i = 0; i < s->nsteps && !status; i++) {
+        status = make_shapes(s, i, all);
     }
     status = status ? status : check_memory(all);
     status = status ? status : check_files(o, all);
     for (int i = 0; i < all->n && !status; i++) {
         status = all->item[i].is_tensor ? make_contents(o, s, i, &all->item[i]) : STATUS_GOOD;
     }
+    if (!status) {
+        shape_inputs(o, s, all);
+    }
+    for (int i = 0; i < all->n && !status; i++) {
+        const char *file = all->item[i].is_tensor ? file_for(o, all->item[i].name) : NULL;
+        status = file ? load_file(&all->item[i], file) : STATUS_GOOD;
+    }
     return status;
 }
 
 int inputs_make(const options *o, const subject *s, arguments *out) {
-    const tg_kernel *k = s->result.kernel;
-    *out = (arguments){.n = k->nargs};
-    for (int i = 0; i < k->nargs; i++) {
+    *out = (arguments){.n = s->nargs};
+    for (int i = 0; i < s->nargs; i++) {
         argument *a = &out->item[i];
-        const buffer *tensor = k->args[i].tensor;
-        const var *scalar = k->args[i].scalar;
+        const buffer *tensor = s->args[i].from->tensor;
+        const var *scalar = s->args[i].from->scalar;
         a->is_tensor = tensor != NULL;
         a->is_extent = scalar && scalar->kind == VAR_EXTENT;
         a->name = tensor ? tensor->name : scalar->name;

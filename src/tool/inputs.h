@@ -18,10 +18,11 @@ typedef struct argument {
     int64_t pitch;    /* elements from row to row */
     int64_t elements; /* without what lies between rows */
     size_t bytes;
-    bool is_read, is_written;
-    void *before; /* tensors: contents before the launch */
-    void *after;  /* written tensors: what the kernel leaves; others: == before */
-    void *wanted; /* written tensors: what the reference leaves; others: == before */
+    bool is_read, is_written; /* is_read: by the step that comes first to it */
+    bool is_result;           /* written by the last step of the call */
+    void *before;             /* tensors: contents before the launch */
+    void *after;              /* written tensors: what the kernel leaves; others: == before */
+    void *wanted;             /* written tensors: what the reference leaves; others: == before */
 } argument;
 
 enum { INPUTS_MAX = TILE_MAX_ARGS };
@@ -30,8 +31,10 @@ typedef struct arguments {
     argument item[INPUTS_MAX];
 } arguments;
 
-/* Makes all; free them in every case.  The exit status. */
+/* Makes all those of the call; free them in every case.  The exit status. */
 int inputs_make(const options *o, const subject *s, arguments *out);
+/* The configuration as references see it: params, tunables, extents. */
+tg_config inputs_config(const subject *s, const arguments *all);
 /* `after` and `wanted` as `before` again. */
 void inputs_reset(arguments *a);
 /* Every tensor as FOLDER/NAME.npy, written ones with what the reference wants as NAME.wanted.npy. */

@@ -5,9 +5,9 @@
 #include "tool/child.h"
 #include "tool/tool.h"
 
-void reference_arguments(const arguments *all, bool wanted, witness_arg *out) {
-    for (int i = 0; i < all->n; i++) {
-        const argument *a = &all->item[i];
+void reference_arguments(const arguments *all, const subject_step *step, bool wanted, witness_arg *out) {
+    for (int i = 0; i < step->nargs; i++) {
+        const argument *a = &all->item[step->arg[i]];
         out[i] = (witness_arg){wanted ? a->wanted : a->after, a->bytes, a->scalar};
     }
 }
@@ -24,25 +24,10 @@ int reference_failed(const subject *s, int code, const text *error) {
                                          : "an internal fault");
 }
 
-/* The configuration as a reference sees it: params, tunables, extents. */
-static tg_config reference_config(const subject *s, const arguments *all) {
-    const tg_kernel *k = s->result.kernel;
-    tg_config config = s->config;
-    for (int i = 0; i < k->nparams; i++) {
-        tg_config_set(&config, k->params[i].name, k->params[i].value);
-    }
-    for (int i = 0; i < all->n; i++) {
-        if (all->item[i].is_extent) {
-            tg_config_set(&config, all->item[i].name, value_as_int(all->item[i].scalar));
-        }
-    }
-    return config;
-}
-
 static void call_reference(const options *o, const subject *s, reference_function *reference,
                            arguments *all) {
     void *args[INPUTS_MAX];
-    const tg_config config = reference_config(s, all);
+    const tg_config config = inputs_config(s, all);
     for (int i = 0; i < all->n; i++) {
         argument *a = &all->item[i];
         args[i] = a->is_tensor ? a->wanted : &a->scalar.bits;
@@ -52,16 +37,26 @@ static void call_reference(const options *o, const subject *s, reference_functio
     child_phase(PHASE_OTHER, o);
 }
 
-static int run_tile_reference(const options *o, const subject *s, arguments *all, reference_run *out) {
+static int run_step(const options *o, const subject_step *step, arguments *all, reference_run *out) {
     witness_arg args[INPUTS_MAX];
     text error = {0};
     const reference_options how = {.seed = 0, .in_double = true};
-    reference_arguments(all, true, args);
+    reference_arguments(all, step, true, args);
+    reference_free(&out->tile);
     child_phase(PHASE_RUNNING, o);
-    const int code = tile_reference_run(s->result.kernel, all->n, args, &how, &out->tile, &error);
+    const int code = tile_reference_run(step->s->result.kernel, step->nargs, args, &how, &out->tile, &error);
     child_phase(PHASE_OTHER, o);
-    const int status = code ? reference_failed(s, code, &error) : STATUS_GOOD;
+    const int status = code ? reference_failed(step->s, code, &error) : STATUS_GOOD;
     text_free(&error);
+    return status;
+}
+
+/* The steps one after the other, up to one with findings. */
+static int run_tile_reference(const options *o, const subject *s, arguments *all, reference_run *out) {
+    int status = STATUS_GOOD;
+    for (int i = 0; i < s->nsteps && !status && !out->tile.findings.total; i++) {
+        status = run_step(o, &s->steps[i], all, out);
+    }
     return status;
 }
 

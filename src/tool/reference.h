@@ -13,8 +13,8 @@ typedef struct reference_run {
 /* Fills `wanted` of every written tensor.  The exit status. */
 int reference_compute(const options *o, const subject *s, arguments *all, reference_run *out);
 
-/* The arguments as the witnesses take them: `wanted`, else `after`. */
-void reference_arguments(const arguments *all, bool wanted, witness_arg *out);
+/* The arguments of a step as the witnesses take them: `wanted`, else `after`. */
+void reference_arguments(const arguments *all, const subject_step *step, bool wanted, witness_arg *out);
 /* What a witness that did not come to its end says.  The exit status. */
 int reference_failed(const subject *s, int code, const text *error);
 

@@ -7,6 +7,7 @@
 #include "tool/child.h"
 #include "tool/nearest.h"
 #include "tool/report.h"
+#include "tool/steps.h"
 #include "tool/tool.h"
 
 /* ---- the configuration --------------------------------------------------------------------------------- */
@@ -50,8 +51,9 @@ int subject_open(const options *o, const gallery *g, const operand *which, subje
     if (s->kernel->row) {
         s->config = s->kernel->row->params;
     }
-    const int status = take_settings(s, &o->common);
-    return status ? status : take_settings(s, &which->own);
+    int status = take_settings(s, &o->common);
+    status = status ? status : take_settings(s, &which->own);
+    return status ? status : steps_open(g, s);
 }
 
 int subject_only(const options *o, const operand **which) {
@@ -132,7 +134,11 @@ static void build_and_tell(void) {
 }
 
 static int run_pipeline(const options *o, const pipeline_options *how, subject *s) {
-    const pipeline_input input = {.name = s->kernel->name, .build = build_and_tell, .config = &s->config};
+    const pipeline_input input = {.name = s->kernel->name,
+                                  .build = build_and_tell,
+                                  .config = &s->config,
+                                  .user = s->user,
+                                  .user_size = s->user_size};
     builder = s->kernel->build;
     builder_options = o;
     pipeline_options with = *how;
@@ -179,7 +185,7 @@ static int fail_build(const subject *s, int code) {
     return STATUS_FAULTY;
 }
 
-int subject_build(const options *o, const pipeline_options *how, subject *s) {
+int subject_build_one(const options *o, const pipeline_options *how, subject *s) {
     int code = run_pipeline(o, how, s);
     if (take_scalars(s)) {
         pipeline_free(&s->result);
@@ -190,7 +196,13 @@ int subject_build(const options *o, const pipeline_options *how, subject *s) {
     return status ? status : code ? fail_build(s, code) : STATUS_GOOD;
 }
 
+int subject_build(const options *o, const pipeline_options *how, subject *s) {
+    const int status = subject_build_one(o, how, s);
+    return status ? status : steps_build(o, how, s);
+}
+
 void subject_free(subject *s) {
+    steps_free(s);
     pipeline_free(&s->result);
     arena_free(&s->memory);
 }

@@ -1,4 +1,6 @@
-/* subject.h -- one kernel in one configuration, built and lowered: what emit, run and bench work on. */
+/* subject.h -- one kernel in one configuration, built and lowered: what emit, run and bench work on.
+ *
+ * Where the kernel's row has `steps:`, the subject is a call of several launches; else of one. */
 #ifndef TOOL_SUBJECT_H
 #define TOOL_SUBJECT_H
 
@@ -14,8 +16,24 @@ typedef struct subject_scalar {
     int64_t integer;
 } subject_scalar;
 
+/* One launch of a call. */
+typedef struct subject_step {
+    struct subject *s;      /* the call's own subject, or another */
+    struct fill_what *fill; /* a step that fills a tensor; else NULL */
+    int nargs;
+    int arg[TILE_MAX_ARGS]; /* which of the call's arguments each is */
+} subject_step;
+
+/* An argument of a call, and where it comes first. */
+typedef struct subject_arg {
+    const tile_arg *from;
+    int step, number;
+} subject_arg;
+
 typedef struct subject {
     const gallery_kernel *kernel;
+    const void *user; /* what the builder reads through tg_user() */
+    size_t user_size;
     tg_config config; /* YAML's params, then those of the command line */
     int nscalars;
     subject_scalar scalars[TG_MAX_CONFIG];
@@ -23,6 +41,10 @@ typedef struct subject {
     const device_row *gpu; /* NULL: the target alone is known */
     arena memory;
     pipeline_result result;
+    int nsteps;
+    subject_step *steps;
+    int nargs;
+    subject_arg *args; /* of the call, once it is built */
 } subject;
 
 /* Finds the kernel and its configuration.  `sweep`, where not NULL, says which value of each -p is meant.
@@ -32,8 +54,10 @@ int subject_open(const options *o, const gallery *g, const operand *which, subje
 int subject_choose(const options *o, const char *otherwise, subject *s);
 /* The same for a real device. */
 int subject_choose_device(const options *o, int major, int minor, const char *name, subject *s);
-/* Builds and lowers; the builder's mistakes are printed. */
+/* Builds and lowers, every step of a call; the builder's mistakes are printed. */
 int subject_build(const options *o, const pipeline_options *how, subject *s);
+/* The subject's own kernel alone. */
+int subject_build_one(const options *o, const pipeline_options *how, subject *s);
 void subject_free(subject *s);
 
 /* The one kernel that the command line names. */

@@ -37,7 +37,7 @@ static bool is_right(const subject *s, const arguments *all) {
     bool is_good = true;
     for (int i = 0; i < all->n; i++) {
         comparison c;
-        if (all->item[i].is_tensor && all->item[i].is_written) {
+        if (all->item[i].is_tensor && all->item[i].is_result) {
             compare_tensor(&all->item[i], compare_tolerance(s->kernel->row, all->item[i].type), &c);
             is_good = is_good && c.is_good;
         }

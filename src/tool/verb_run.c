@@ -38,19 +38,36 @@ static bool show_progress(double done, void *user) {
     return true;
 }
 
-static int simulate(const options *o, const subject *s, arguments *all, outcome *out) {
+static int simulate_step(const options *o, const subject_step *step, arguments *all, sim_result *result) {
     witness_arg args[INPUTS_MAX];
     progress bar;
     text error = {0};
-    reference_arguments(all, false, args);
-    progress_begin(&bar, s->kernel->name, o);
+    reference_arguments(all, step, false, args);
+    progress_begin(&bar, step->s->kernel->name, o);
     const sim_options how = {.strict = o->strict, .user = &bar, .progress = show_progress};
     child_phase(PHASE_RUNNING, o);
-    const int code = sim_run(s->result.thread, all->n, args, &how, &out->sim, &error);
+    const int code = sim_run(step->s->result.thread, step->nargs, args, &how, result, &error);
     child_phase(PHASE_OTHER, o);
     progress_end(&bar);
-    const int status = code ? reference_failed(s, code, &error) : STATUS_GOOD;
+    const int status = code ? reference_failed(step->s, code, &error) : STATUS_GOOD;
     text_free(&error);
+    return status;
+}
+
+/* The steps one after the other, up to one with findings; their numbers are added up. */
+static int simulate(const options *o, const subject *s, arguments *all, outcome *out) {
+    int status = STATUS_GOOD;
+    for (int i = 0; i < s->nsteps && !status && !findings_failed(&out->sim.findings, o->strict); i++) {
+        sim_result one = {0};
+        status = simulate_step(o, &s->steps[i], all, &one);
+        out->sim.findings = one.findings.total ? one.findings : out->sim.findings;
+        out->sim.warp_instructions += one.warp_instructions;
+        out->sim.barriers += one.barriers;
+        out->sim.blocks += one.blocks;
+        out->sim.seconds += one.seconds;
+        text_add(&out->sim.printed, one.printed.s ? one.printed.s : "");
+        sim_free(&one);
+    }
     return status;
 }
 
@@ -77,22 +94,32 @@ static void note_write(const sim_access *access, void *user) {
     }
 }
 
+/* What the step calls the tensor. */
+static const buffer *tensor_of(const subject_step *step, const arguments *all, const argument *tensor) {
+    for (int i = 0; i < step->nargs; i++) {
+        if (&all->item[step->arg[i]] == tensor) {
+            return step->s->result.kernel->args[i].tensor;
+        }
+    }
+    return NULL;
+}
+
 static void find_writers(const options *o, const subject *s, arguments *all, comparison *c) {
     witness_arg args[INPUTS_MAX];
     sim_result again = {0};
     text error = {0};
-    const int number = (int)(c->tensor - all->item);
-    watch w = {c, s->result.kernel->args[number].tensor, type_bytes(c->tensor->type)};
+    const subject_step *last = &s->steps[s->nsteps - 1];
+    watch w = {c, tensor_of(last, all, c->tensor), type_bytes(c->tensor->type)};
     const sim_options how = {.skip_races = true, .on_access = note_write, .user = &w};
     for (int i = 0; i < all->n; i++) {
         const argument *a = &all->item[i];
-        if (a->is_tensor && a->is_written) {
+        if (a->is_tensor && a->is_result) {
             memcpy(a->after, a->before, a->bytes);
         }
     }
-    reference_arguments(all, false, args);
+    reference_arguments(all, last, false, args);
     child_phase(PHASE_RUNNING, o);
-    sim_run(s->result.thread, all->n, args, &how, &again, &error);
+    sim_run(last->s->result.thread, last->nargs, args, &how, &again, &error);
     child_phase(PHASE_OTHER, o);
     sim_free(&again);
     text_free(&error);
@@ -104,7 +131,7 @@ static bool compare_all(const options *o, const subject *s, arguments *all, outc
     bool is_good = true;
     for (int i = 0; i < all->n; i++) {
         const argument *a = &all->item[i];
-        if (a->is_tensor && a->is_written) {
+        if (a->is_tensor && a->is_result) {
             comparison *c = &out->compared[out->ncompared++];
             compare_tensor(a, compare_tolerance(s->kernel->row, a->type), c);
             is_good = is_good && c->is_good;
@@ -379,9 +406,6 @@ static int choose(const options *o, subject *s, outcome *out) {
 static int run_subject(const options *o, subject *s, outcome *out) {
     const pipeline_options how = {.lineinfo = o->lineinfo};
     arguments all = {0};
-    if (s->kernel->row && s->kernel->row->nsteps) {
-        return tool_fail(STATUS_FAULTY, "%s: steps are not available yet in this version", s->kernel->name);
-    }
     int status = choose(o, s, out);
     status = status ? status : subject_build(o, &how, s);
     status = status ? status : inputs_make(o, s, &all);
