@@ -12,8 +12,7 @@ KERNEL(copy_1d_block) {
     tensor(b, dtype, N);
 
     grid(pid, ceildiv(N, block_n)) threads(num_threads) {
-        let(offset, mul(pid, block_n));
-        copy(slice(a, offset, block_n), from(b, offset));
+        copy(slice(a, mul(pid, block_n), block_n), tile(b, pid));
     }
 }
 
