@@ -133,7 +133,7 @@ static int unroll_factor(const tile_stmt *s) {
 
 static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
     if (s->scope == TG_PARALLEL) {
-        lower_not_available(l, s->at, tile_scope_word(s->scope));
+        lower_parallel(l, s, b);
         return;
     }
     for (int i = 0; i < s->n; i++) {
@@ -181,10 +181,10 @@ static void lower_statement(lowering *l, const tile_stmt *s, thread_block *b) {
         lower_fill(l, s, b);
         break;
     case TILE_REDUCE:
-        lower_not_available(l, s->at, "reduce");
+        lower_reduce(l, s, b);
         break;
     case TILE_FINALIZE:
-        lower_not_available(l, s->at, "finalize");
+        lower_finalize(l, s, b);
         break;
     case TILE_SYNC:
         thread_append(l->a, b, THREAD_BARRIER, s->at)->participants = SCOPE_BLOCK;

@@ -3,6 +3,8 @@
  *     tile_lower.c     the launch, and a statement after the other
  *     tile_spread.c    work spread over threads: the loops over a thread's slots; registers of fragments
  *     tile_copy.c      copy, clear, fill
+ *     tile_parallel.c  parallel
+ *     tile_reduce.c    reduce, finalize
  *
  * A statement that all threads share is spread by a layout.  Its text is
  *
@@ -88,6 +90,34 @@ void lower_fill(lowering *l, const tile_stmt *s, thread_block *b);
 /* How a copy, clear or fill would be spread if nothing else decided: by the memory that it touches.  Over the
  * region of the destination.  `wants_split`: as of layout_spread(). */
 layout *copy_layout(tg_kernel *k, const target *t, const tile_stmt *s, bool wants_split);
+
+/* ---- tile_parallel.c ----------------------------------------------------------------------------------- */
+
+void lower_parallel(lowering *l, const tile_stmt *s, thread_block *b);
+/* All of a fragment to shared memory of its shape, by the first replicas; and back to every holder. */
+void lower_publish(lowering *l, thread_block *b, buffer *fragment, buffer *memory, tg_loc at);
+void lower_reload(lowering *l, thread_block *b, buffer *fragment, const buffer *memory, tg_loc at);
+
+/* ---- tile_reduce.c ------------------------------------------------------------------------------------- */
+
+/* Partial results: all threads that hold an element by the layout have a part of its reduction. */
+typedef struct partials {
+    buffer *registers; /* NULL: there are none */
+    const layout *layout;
+    const buffer *shape; /* whose elements they are: rank, dimensions, type, name */
+    tg_reduction reduction;
+} partials;
+
+/* New ones that hold the identity; layout NULL: every thread may have a part of every element. */
+partials partials_begin(lowering *l, thread_block *b, const buffer *shape, tg_reduction reduction,
+                        const layout *layout, tg_loc at);
+node *partials_register(lowering *l, const partials *p, node *slot, tg_loc at);
+/* Gives all holders the reduction. */
+void partials_combine(lowering *l, thread_block *b, const partials *p, tg_loc at);
+/* Combines them and adds the result to the reducer's own. */
+void partials_merge(lowering *l, thread_block *b, buffer *reducer, const partials *p, tg_loc at);
+void lower_finalize(lowering *l, const tile_stmt *s, thread_block *b);
+void lower_reduce(lowering *l, const tile_stmt *s, thread_block *b);
 
 /* ---- the other files of lowering write these ------------------------------------------------------------
  */
