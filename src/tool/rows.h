@@ -6,9 +6,10 @@
  *         reference: gemv_reference                    C function in the same file; default NAME_reference
  *         tolerance: {f16: 1e-3, bf16: 8e-3}           of the relative error norm; one number: for all types
  *         inputs: {vector: [-1, 1], eps: 1e-5}         [low, high] uniform, normal, or one value everywhere
- *         steps: [fill output 0, block_split_k, ..]    a call of several launches
+ *         steps: [fill output 0, block_split_k, ..]    a call of several launches (steps.c)
  *
- * Every key may be left out. */
+ * Every key may be left out.  Random inputs that only a program can make sense of: a C function NAME_inputs in
+ * the kernel's file, of the form of a reference, changes them before anything runs. */
 #ifndef TOOL_ROWS_H
 #define TOOL_ROWS_H
 
