@@ -2,6 +2,9 @@
  * last.  Each case starts at line 1 of "case.c".  The name says what the message is about. */
 #include <tegula/kernel.h>
 
+/* Messages stand on one line, kernels as their lines are counted. */
+/* clang-format off */
+
 #define CASE(name, given, text)                                         \
     static void name(void);                                             \
     __attribute__((constructor)) static void add_##name(void) {         \

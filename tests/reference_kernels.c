@@ -144,7 +144,8 @@ KERNEL(control_flow) { /* loops of every kind, zero trips, branches, choose */
         }
         otherwise
             set(at(count, 4), 3);
-        when(lt(tid, 0)) {}
+        when(lt(tid, 0)) {
+        }
         set(at(count, 5), choose(eq(tid, 0), -1, quo(100, i32(tid))));
         set(at(count, 6), choose(both(gt(tid, 0), eq(quo(6, tid), 2)), 1, 0));
         serial(i, 3)
@@ -175,8 +176,7 @@ KERNEL(rows_apart) { /* pitched */
     params(n, ld);
     pitched(a, I32, ld, n, 3);
     tensor(b, I32, n, 3);
-    grid(pid, n) threads(tid, 3)
-        set(at(b, pid, tid), at(a, pid, tid));
+    grid(pid, n) threads(tid, 3) set(at(b, pid, tid), at(a, pid, tid));
 }
 
 KERNEL(views) { /* the same bytes as other types; bits of a value */
@@ -236,15 +236,12 @@ KERNEL(printing) {
 KERNEL(checking) {
     params(n);
     tensor(a, I32, n);
-    grid(pid, 2) threads(tid, n)
-        check(lt(at(a, tid), 10), "below ten");
+    grid(pid, 2) threads(tid, n) check(lt(at(a, tid), 10), "below ten");
 }
 
 KERNEL(print_much) {
     params(n);
-    grid(pid, 1) threads(tid, 1)
-        serial(i, n)
-            print("0123456789012345678901234567890 %d\n", i);
+    grid(pid, 1) threads(tid, 1) serial(i, n) print("0123456789012345678901234567890 %d\n", i);
 }
 
 /* ---- block view ---------------------------------------------------------------------------------------- */
@@ -420,8 +417,7 @@ KERNEL(write_outside) {
     params(n);
     tensor(index, I32, n);
     tensor(b, I32, n);
-    grid(pid, 1) threads(tid, n)
-        set(at(b, at(index, tid)), 7);
+    grid(pid, 1) threads(tid, n) set(at(b, at(index, tid)), 7);
 }
 
 KERNEL(region_outside) {
@@ -533,8 +529,7 @@ KERNEL(pair_race) { /* of many threads one writes and one reads */
 
 KERNEL(block_race) { /* the last block wins */
     tensor(b, I32, 1);
-    grid(pid, 9) threads(tid, 1)
-        set(at(b, 0), i32(pid));
+    grid(pid, 9) threads(tid, 1) set(at(b, 0), i32(pid));
 }
 
 KERNEL(iteration_race) { /* an iteration reads what another one writes, through an index from memory */
@@ -564,10 +559,7 @@ KERNEL(which_thread) { /* both views at once: a thread's own value in an iterati
 KERNEL(endless) {
     params(n);
     tensor(b, I32, 1);
-    grid(pid, 4) threads(tid, 2)
-        serial(i, n)
-            when(lt(i, 0))
-                set(at(b, 0), 1);
+    grid(pid, 4) threads(tid, 2) serial(i, n) when(lt(i, 0)) set(at(b, 0), 1);
 }
 
 KERNEL(overlapping) { /* a copy inside one buffer, from a place known when it runs */

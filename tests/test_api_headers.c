@@ -20,11 +20,11 @@
 #include "runtime/api.h"
 
 /* The linker must not need the libraries: only types are looked at. */
-#define SAME(field, symbol, parameters)                                                                      \
+#define SAME(field, symbol, parameters) \
     cr_expect(__builtin_types_compatible_p(__typeof__(symbol) *, __typeof__(api->field)), "%s", #symbol);
 
 #ifdef HAS_CUDA
-#define SAME_FIELD(ours, theirs)                                                                             \
+#define SAME_FIELD(ours, theirs) \
     cr_expect_eq(offsetof(api_launch, ours), offsetof(CUlaunchConfig, theirs), "%s", #theirs)
 
 Test(api_headers, driver_functions_have_the_types_of_cuda_h) {

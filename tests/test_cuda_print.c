@@ -27,7 +27,8 @@ static var *variable(const char *name, int64_t type, int64_t lo, int64_t hi) {
 
 static node *scalar(const char *name, int64_t type) {
     const bool whole = type_is_integer(type);
-    return expr_var(&memory, here, variable(name, type, whole ? type_min(type) : 0, whole ? type_max(type) : 0));
+    return expr_var(&memory, here,
+                    variable(name, type, whole ? type_min(type) : 0, whole ? type_max(type) : 0));
 }
 
 static node *in_range(const char *name, int64_t lo, int64_t hi) {
@@ -61,8 +62,8 @@ TestSuite(cuda_print, .init = begin, .fini = end);
 /* The kernel with one more statement, `out = x`. */
 static void add_store(node *x) {
     static buffer *buffers[1] = {&output};
-    output = (buffer){.name = "out", .space = TG_LOCAL, .type = x->type == TYPE_INDEX ? TG_I64 : x->type,
-                      .at = here};
+    output = (buffer){
+        .name = "out", .space = TG_LOCAL, .type = x->type == TYPE_INDEX ? TG_I64 : x->type, .at = here};
     kernel.buffers = buffers;
     kernel.nbuffers = 1;
     if (!kernel.body.first) {
@@ -170,7 +171,8 @@ Test(cuda_print, literals_show_their_type_only_where_nothing_else_does) {
     expect(op(TG_MUL, l, integer(TG_I64, 5)), "l * 5");
     expect(op(TG_ADD, u, integer(TG_U32, 5)), "u + 5");
     expect(op(TG_ADD, u, integer(TG_U32, -1)), "u + 4294967295u");
-    expect(op(TG_MUL, expr_choose(&memory, here, t, integer(TG_I64, 3), integer(TG_I64, 4)), l), "(t ? 3LL : 4LL) * l");
+    expect(op(TG_MUL, expr_choose(&memory, here, t, integer(TG_I64, 3), integer(TG_I64, 4)), l),
+           "(t ? 3LL : 4LL) * l");
     expect(integer(TG_I64, INT64_MIN), "(-9223372036854775807LL - 1)");
 }
 
@@ -193,8 +195,10 @@ Test(cuda_print, floating_literals_are_the_shortest_that_read_back) {
     static const struct {
         double x;
         const char *text;
-    } cases[] = {{0.0, "0.0f"},     {1.0, "1.0f"},   {0.1, "0.1f"},          {1e-5, "1e-5f"},  {1e10, "1e10f"},
-                 {16777216, "16777216.0f"}, {1.5e-45, "1e-45f"}, {3.4028234663852886e38, "3.4028235e38f"},
+    } cases[] = {{0.0, "0.0f"},          {1.0, "1.0f"},
+                 {0.1, "0.1f"},          {1e-5, "1e-5f"},
+                 {1e10, "1e10f"},        {16777216, "16777216.0f"},
+                 {1.5e-45, "1e-45f"},    {3.4028234663852886e38, "3.4028235e38f"},
                  {INFINITY, "INFINITY"}, {-INFINITY, "-INFINITY"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         expect(expr_const(&memory, here, value_real(TG_F32, cases[i].x)), cases[i].text);
@@ -212,12 +216,14 @@ Test(cuda_print, every_float_reads_back) {
         const float back = strtof(printed(expr_const(&memory, here, v)), NULL);
         uint32_t same;
         memcpy(&same, &back, sizeof same);
-        cr_assert(same == v.bits, "%08x is printed %s", (unsigned)v.bits, printed(expr_const(&memory, here, v)));
+        cr_assert(same == v.bits, "%08x is printed %s", (unsigned)v.bits,
+                  printed(expr_const(&memory, here, v)));
     }
 }
 
 Test(cuda_print, one_rounding_into_the_narrow_floats) {
-    node *d = scalar("d", TG_F64), *i = scalar("i", TG_I32), *c = scalar("c", TG_I8), *h = scalar("h", TG_F16);
+    node *d = scalar("d", TG_F64), *i = scalar("i", TG_I32), *c = scalar("c", TG_I8),
+         *h = scalar("h", TG_F16);
     expect(expr_cast(&memory, here, TG_F16, d), "(f16)d");
     expect(expr_cast(&memory, here, TG_BF16, i), "(bf16)i");
     expect(expr_cast(&memory, here, TG_F16, c), "(f16)(float)c");
@@ -254,10 +260,11 @@ static char *whole(const cuda_print_options *options) {
 }
 
 Test(cuda_print, names_are_legal_and_unlike_each_other) {
-    static const char *const wish[] = {"float", "x",  "x",     "x_1",      "", "a b", "__shared__", "9lives", "f16",
-                                       "k",     "\xc3\xa4", "_", "threadIdx", "min"};
-    static const char *const name[] = {"float_1", "x",   "x_1",     "x_1_1", "value", "a_b", "v_shared_", "v_9lives",
-                                       "f16_1",   "k", "v_", "v__1", "threadIdx_1", "min_1"};
+    static const char *const wish[] = {"float",  "x",   "x", "x_1",      "",  "a b",       "__shared__",
+                                       "9lives", "f16", "k", "\xc3\xa4", "_", "threadIdx", "min"};
+    static const char *const name[] = {"float_1", "x",         "x_1",         "x_1_1", "value",
+                                       "a_b",     "v_shared_", "v_9lives",    "f16_1", "k",
+                                       "v_",      "v__1",      "threadIdx_1", "min_1"};
     node *sum = integer(TG_I32, 0);
     for (size_t i = 0; i < sizeof wish / sizeof wish[0]; i++) {
         sum = op(TG_BIT_XOR, sum, scalar(wish[i], TG_I32));
@@ -267,7 +274,8 @@ Test(cuda_print, names_are_legal_and_unlike_each_other) {
     const char *at = body;
     for (size_t i = 0; i < sizeof name / sizeof name[0]; i++) {
         char wanted[64];
-        snprintf(wanted, sizeof wanted, "const int %s%s\n", name[i], i + 1 < sizeof name / sizeof name[0] ? "," : ") {");
+        snprintf(wanted, sizeof wanted, "const int %s%s\n", name[i],
+                 i + 1 < sizeof name / sizeof name[0] ? "," : ") {");
         const char *found = strstr(at, wanted);
         cr_expect(found != NULL, "no '%s' for '%s' in\n%s", name[i], wish[i], body);
         at = found ? found : at;
@@ -310,8 +318,10 @@ Test(cuda_print, line_directives_stand_where_the_dsl_line_does_not_follow) {
     add_store(integer(TG_I32, 2));
     kernel.body.last->at.line = 40;
     const char *body = whole(&(cuda_print_options){.body_only = true, .lineinfo = true});
-    cr_expect(strstr(body, "#line 7 \"kernel.c\"\n    int out;\n    out = 1;\n#line 40 \"kernel.c\"\n    out = 2;\n}\n"),
-              "%s", body);
+    cr_expect(
+        strstr(body,
+               "#line 7 \"kernel.c\"\n    int out;\n    out = 1;\n#line 40 \"kernel.c\"\n    out = 2;\n}\n"),
+        "%s", body);
 }
 
 Test(cuda_print, long_lines_are_broken_outside_parentheses) {
@@ -335,7 +345,8 @@ Test(cuda_print, a_reason_is_a_comment_that_cannot_leave_its_line) {
 }
 
 Test(cuda_print, asynchronous_copies_say_their_bytes) {
-    static buffer tile = {.name = "tile", .space = TG_SHARED, .type = TG_F16, .rank = 2, .dim = {4, 64}, .id = 1};
+    static buffer tile = {
+        .name = "tile", .space = TG_SHARED, .type = TG_F16, .rank = 2, .dim = {4, 64}, .id = 1};
     static buffer x = {.name = "x", .space = TG_GLOBAL, .type = TG_F16, .rank = 1, .dim = {4096}, .id = 0};
     static buffer *buffers[] = {&x, &tile};
     static thread_param param = {.kind = PARAM_TENSOR, .buffer = &x};
@@ -353,5 +364,6 @@ Test(cuda_print, asynchronous_copies_say_their_bytes) {
     const char *body = whole(NULL);
     cr_expect(strstr(body, "    alignas(16) __shared__ f16 tile[4][64];\n"), "%s", body);
     cr_expect(strstr(body, "    copy_async<16>(&tile[1][8], &x[8], 6);\n    copy_async_commit();\n"
-                           "    copy_async_wait<1>();\n}\n"), "%s", body);
+                           "    copy_async_wait<1>();\n}\n"),
+              "%s", body);
 }

@@ -158,7 +158,8 @@ Test(golden, a_kernel_is_called_like_its_file) {
         char path[512];
         if (is_golden(records[i])) {
             snprintf(path, sizeof path, "%s%s.c", folder, records[i]->name);
-            cr_expect(strstr(records[i]->file, path) != NULL, "%s holds %s", records[i]->file, records[i]->name);
+            cr_expect(strstr(records[i]->file, path) != NULL, "%s holds %s", records[i]->file,
+                      records[i]->name);
         }
     }
 }
@@ -188,12 +189,16 @@ static void check_compiles(const tg_kernel_record *r, const char *target_name) {
     const pipeline_options options = {.target = target_find(target_name), .verify = true};
     pipeline_result result;
     if (pipeline_run(&input, &options, &result) == TG_OK) {
-        const nvrtc_request request = {.name = r->name, .text = result.cuda.text.s, .target = target_name,
-                                       .lines = result.cuda.line, .n_lines = (size_t)result.cuda.nlines};
+        const nvrtc_request request = {.name = r->name,
+                                       .text = result.cuda.text.s,
+                                       .target = target_name,
+                                       .lines = result.cuda.line,
+                                       .n_lines = (size_t)result.cuda.nlines};
         nvrtc_result image;
         const int status = nvrtc_compile(&request, &image);
         cr_expect(status == TG_OK, "%s for %s: %s", r->name, target_name, tg_error());
-        cr_expect(image.log == NULL, "%s for %s compiles with warnings:\n%s", r->name, target_name, image.log);
+        cr_expect(image.log == NULL, "%s for %s compiles with warnings:\n%s", r->name, target_name,
+                  image.log);
         nvrtc_free(&image);
     }
     pipeline_free(&result);

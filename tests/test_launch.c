@@ -15,17 +15,17 @@
 #include "runtime/launch.h"
 #include "with_fake.h"
 
-#define NUMBER(x)                                                                                            \
-    {                                                                                                        \
-        1, {                                                                                                 \
-            { PLAN_PUSH, (x) }                                                                               \
-        }                                                                                                    \
+#define NUMBER(x)              \
+    {                          \
+        1, {                   \
+            { PLAN_PUSH, (x) } \
+        }                      \
     }
-#define ARGUMENT(i)                                                                                          \
-    {                                                                                                        \
-        1, {                                                                                                 \
-            { PLAN_ARG, (i) }                                                                                \
-        }                                                                                                    \
+#define ARGUMENT(i)           \
+    {                         \
+        1, {                  \
+            { PLAN_ARG, (i) } \
+        }                     \
     }
 
 /* matrix[rows, 8] (pitch 16) f16, output[rows] f32, rows, eps f32, n i32, half f16, flag, checks. */

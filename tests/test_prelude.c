@@ -36,7 +36,8 @@ static void compile(const cuda_text *prelude, int part, const char *architecture
     text_print(&all, "%sextern \"C\" __global__ void k() {}\n", prelude->text.s);
     const nvrtc_request request = {.name = "prelude", .text = all.s, .target = architecture};
     nvrtc_result result;
-    cr_expect_eq(nvrtc_compile(&request, &result), TG_OK, "part %d for %s: %s", part, architecture, tg_error());
+    cr_expect_eq(nvrtc_compile(&request, &result), TG_OK, "part %d for %s: %s", part, architecture,
+                 tg_error());
     cr_expect_null(result.log, "part %d: %s", part, result.log);
     nvrtc_free(&result);
     text_free(&all);
@@ -97,7 +98,7 @@ static FILE *open_file(const char *name, const char *mode) {
 }
 
 static bool runs(const char *command) {
-    char line[2048];
+    char line[4096];
     snprintf(line, sizeof line, "%s >%s/log 2>&1", command, folder);
     return system(line) == 0;
 }
@@ -116,7 +117,8 @@ Test(prelude, the_parts_without_ptx_compile_for_the_cpu) {
     fprintf(f, "#include \"host_cuda.h\"\n%s", prelude.text.s);
     fclose(f);
     char command[1024];
-    snprintf(command, sizeof command, "c++ -std=c++17 -Wall -Werror -fsyntax-only -Itests/host %s/all.cpp", folder);
+    snprintf(command, sizeof command, "c++ -std=c++17 -Wall -Werror -fsyntax-only -Itests/host %s/all.cpp",
+             folder);
     cr_expect(runs(command), "see %s/log", folder);
     cuda_text_free(&prelude);
 }
@@ -136,7 +138,8 @@ static uint64_t pattern(int i) {
     case 1: /* a double near the narrow range */
         return (state & 0x800fffffffffffffu) | (uint64_t)(1023 - 30 + i / 4 % 50) << 52;
     case 2: /* an exact tie or one bit beside it */
-        return ((state & 0x800ffc0000000000u) | (uint64_t)(1023 - 26 + i / 4 % 44) << 52) + (uint64_t)(i / 8 % 3) - 1;
+        return ((state & 0x800ffc0000000000u) | (uint64_t)(1023 - 26 + i / 4 % 44) << 52) +
+               (uint64_t)(i / 8 % 3) - 1;
     default: /* small integers of every length */
         return state >> (i / 4 % 64);
     }
@@ -184,8 +187,8 @@ Test(prelude, the_narrow_floats_of_the_cpu_round_as_ours) {
         for (int i = 0; i < RESULTS; i++) {
             const uint32_t wanted = result_of(bits, i);
             cr_assert(got[i] == wanted || (is_nan(got[i], i) && is_nan(wanted, i)),
-                      "conversion %d of %016llx: %x, wanted %x", i, (unsigned long long)bits, (unsigned)got[i],
-                      (unsigned)wanted);
+                      "conversion %d of %016llx: %x, wanted %x", i, (unsigned long long)bits,
+                      (unsigned)got[i], (unsigned)wanted);
         }
     }
     fclose(in);

@@ -161,7 +161,8 @@ static void write_program(void) {
         write_text(&rows[i], text_file);
         fclose(text_file);
         /* Functions with C linkage of one name are one function, whatever their namespace. */
-        fprintf(f, "#define %s row_%d\nnamespace n%d {\n#include \"%d.cu\"\n}\n#undef %s\n", name, i, i, i, name);
+        fprintf(f, "#define %s row_%d\nnamespace n%d {\n#include \"%d.cu\"\n}\n#undef %s\n", name, i, i, i,
+                name);
     }
     fputs("const host_kernel host_kernels[] = {\n", f);
     for (int i = 0; i < nrows; i++) {
@@ -173,10 +174,11 @@ static void write_program(void) {
 
 static void compile_program(const char *compiler) {
     char command[2048];
-    snprintf(command, sizeof command,
-             "%s -std=c++17 -O1 -Wall -Wno-unknown-pragmas -ffp-contract=off -fno-strict-aliasing -Itests/host "
-             "tests/host/host_main.cpp %s/all.cpp -o %s/all >%s/log 2>&1",
-             compiler, folder, folder, folder);
+    snprintf(
+        command, sizeof command,
+        "%s -std=c++17 -O1 -Wall -Wno-unknown-pragmas -ffp-contract=off -fno-strict-aliasing -Itests/host "
+        "tests/host/host_main.cpp %s/all.cpp -o %s/all >%s/log 2>&1",
+        compiler, folder, folder, folder);
     const int status = system(command);
     FILE *f = open_file("log", "r");
     char log[8192];
@@ -211,7 +213,8 @@ static value random_value(int64_t type) {
     case TG_F64:
         return value_real(type, random_unit() * ldexp(1.0, (int)(random_bits() % 32) - 20));
     default:
-        return type_is_float(type) ? value_real(type, 2 * random_unit()) : value_int(type, (int64_t)random_bits());
+        return type_is_float(type) ? value_real(type, 2 * random_unit())
+                                   : value_int(type, (int64_t)random_bits());
     }
 }
 
@@ -243,7 +246,8 @@ static void make_arguments(const launch_plan *plan, arguments *a) {
             a->item[p->arg].scalar = value_int(TYPE_INDEX, 37);
         } else if (p->kind == PLAN_SCALAR) {
             a->number[p->arg] = 50;
-            a->item[p->arg].scalar = type_is_float(p->type) ? value_real(p->type, 0.8) : value_int(p->type, 50);
+            a->item[p->arg].scalar =
+                type_is_float(p->type) ? value_real(p->type, 0.8) : value_int(p->type, 50);
         }
     }
     for (int i = 0; i < plan->nparams; i++) {
@@ -270,7 +274,7 @@ static void write_param(FILE *f, const plan_param *p, const arguments *a) {
     const witness_arg *item = p->arg >= 0 ? &a->item[p->arg] : NULL;
     const int32_t extent = item ? (int32_t)a->number[p->arg] : 0;
     const bool is_tensor = p->kind == PLAN_TENSOR || p->kind == PLAN_CHECKS;
-    const void *data = p->kind == PLAN_TENSOR ? item->data
+    const void *data = p->kind == PLAN_TENSOR   ? item->data
                        : p->kind == PLAN_CHECKS ? (const void *)&none
                        : p->kind == PLAN_EXTENT ? (const void *)&extent
                                                 : (const void *)&item->scalar.bits;
@@ -356,15 +360,16 @@ static void run_row(int i) {
     const int status = sim_run(r->made.thread, plan->nargs, a.item, &options, &simulated, &error);
     cr_expect(status == TG_OK, "%s: the simulator says: %s", r->record->name, error.s ? error.s : "");
     findings_print(&simulated.findings, &found);
-    cr_expect(!findings_failed(&simulated.findings, false), "%s: %s", r->record->name, found.s ? found.s : "");
+    cr_expect(!findings_failed(&simulated.findings, false), "%s: %s", r->record->name,
+              found.s ? found.s : "");
 
     char command[2048];
     snprintf(command, sizeof command, "%s/all %d <%s/in >%s/out", folder, i, folder, folder);
     const int ended = system(command);
     cr_expect(ended == 0, "%s: the program ended with status %d", r->record->name, WEXITSTATUS(ended));
     const int64_t wrong = ended == 0 ? compare_output(plan, &a, &simulated.printed) : 0;
-    cr_expect((wrong != 0) == r->is_broken, "%s: %lld differences between text and simulator%s", r->record->name,
-              (long long)wrong, r->is_broken ? ", though the text was altered" : "");
+    cr_expect((wrong != 0) == r->is_broken, "%s: %lld differences between text and simulator%s",
+              r->record->name, (long long)wrong, r->is_broken ? ", though the text was altered" : "");
     sim_free(&simulated);
     text_free(&error);
     text_free(&found);

@@ -493,8 +493,7 @@ Test(sim, races_are_not_looked_for_when_skipped) {
     end(&m);
 }
 
-/* ---- bounds, alignment, what nothing wrote
- * ----------------------------------------------------------------- */
+/* ---- bounds, alignment, what nothing wrote ------------------------------------------------------------- */
 
 Test(sim, each_dimension_has_its_own_bounds) {
     maker m;
@@ -672,8 +671,7 @@ Test(sim, a_pitch_lies_between_rows) {
     end(&m);
 }
 
-/* ---- barriers and exchanges
- * -------------------------------------------------------------------------------- */
+/* ---- barriers and exchanges ---------------------------------------------------------------------------- */
 
 Test(sim, a_barrier_that_lanes_of_a_warp_miss_is_a_fault) {
     EACH_TARGET(machine) {
@@ -843,8 +841,7 @@ Test(sim, printing_stops_at_the_limit) {
     end(&m);
 }
 
-/* ---- options
- * ------------------------------------------------------------------------------------------------ */
+/* ---- options ------------------------------------------------------------------------------------------- */
 
 static bool refuse(double done, void *user) {
     int *calls = user;

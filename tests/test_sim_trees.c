@@ -25,8 +25,7 @@ static uint32_t pick(program *p, uint32_t below) {
     return (uint32_t)(p->seed >> 33) % below;
 }
 
-/* ---- making
- * ------------------------------------------------------------------------------------------------ */
+/* ---- making -------------------------------------------------------------------------------------------- */
 
 static node *any_value(program *p, int depth);
 
@@ -176,8 +175,7 @@ static void make_program(program *p, uint64_t seed, const char *machine) {
     store(m, 2, p->out, m->tid, load(m, 2, p->sum, NULL));
 }
 
-/* ---- one thread alone
- * -------------------------------------------------------------------------------------- */
+/* ---- one thread alone ---------------------------------------------------------------------------------- */
 
 typedef struct {
     const program *p;

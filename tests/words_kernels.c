@@ -3,6 +3,8 @@
  * Each case starts at line 1 of "case.c", so the expected texts count lines from its KERNEL. */
 #include <tegula/kernel.h>
 
+/* clang-format off */
+
 #line 1 "case.c"
 KERNEL(thread_view) {
     params(N, K, dtype);

@@ -1,9 +1,9 @@
 /* kernel.h -- the words kernels are written in.
  *
  * Bare-name macros over tegula.h; include it last, and only in kernel sources.  Each macro is one call of the
- * core: it supplies the current kernel, the source line and the C identifier as a name, and lets ints, floats,
- * elements and expressions mix.  Nothing here holds state.  What a word does is said at its function in
- * tegula.h; docs/language.md has the rules.
+ * core: it supplies the current kernel, the source line and the C identifier as a name, and lets ints,
+ * floats, elements and expressions mix.  Nothing here holds state.  What a word does is said at its function
+ * in tegula.h; docs/language.md has the rules.
  *
  * Scopes are two nested `for` loops that run once:
  *
@@ -11,12 +11,15 @@
  *     for (tg_scope s = tg_open(k, here, TG_SERIAL, 0, {"i", n}); s.open; tg_close(&s))
  *         for (const tg_expr i = s.axis[0]; s.body; s.body = false, s.done = true) body
  *
- * A `break` out of a body is an error with both lines, a `return` is reported at the end.  `continue` cannot be
- * seen: it ends the body early, and what follows it is silently not part of the kernel.  Never write it. */
+ * A `break` out of a body is an error with both lines, a `return` is reported at the end.  `continue` cannot
+ * be seen: it ends the body early, and what follows it is silently not part of the kernel.  Never write it. */
 #ifndef TEGULA_KERNEL_H
 #define TEGULA_KERNEL_H
 
 #include "tegula.h"
+
+/* Macros read better laid out by hand. */
+/* clang-format off */
 
 enum {
     BOOL = TG_BOOL, I8 = TG_I8, U8 = TG_U8, I16 = TG_I16, U16 = TG_U16, I32 = TG_I32, U32 = TG_U32,
@@ -350,9 +353,12 @@ static inline tg_expr tg_cd(tg_loc at, tg_expr a, int64_t b) { return tg_ceildiv
 #define TG_FOLD_3(op, a, b, c) tg_binary(tg_now(), TG_HERE, op, TG_FOLD_2(op, a, b), TG_V_(c))
 #define TG_FOLD_4(op, a, b, c, d) tg_binary(tg_now(), TG_HERE, op, TG_FOLD_3(op, a, b, c), TG_V_(d))
 #define TG_FOLD_5(op, a, b, c, d, e) tg_binary(tg_now(), TG_HERE, op, TG_FOLD_4(op, a, b, c, d), TG_V_(e))
-#define TG_FOLD_6(op, a, b, c, d, e, f) tg_binary(tg_now(), TG_HERE, op, TG_FOLD_5(op, a, b, c, d, e), TG_V_(f))
-#define TG_FOLD_7(op, a, b, c, d, e, f, g) tg_binary(tg_now(), TG_HERE, op, TG_FOLD_6(op, a, b, c, d, e, f), TG_V_(g))
-#define TG_FOLD_8(op, a, b, c, d, e, f, g, h) tg_binary(tg_now(), TG_HERE, op, TG_FOLD_7(op, a, b, c, d, e, f, g), TG_V_(h))
+#define TG_FOLD_6(op, a, b, c, d, e, f) \
+    tg_binary(tg_now(), TG_HERE, op, TG_FOLD_5(op, a, b, c, d, e), TG_V_(f))
+#define TG_FOLD_7(op, a, b, c, d, e, f, g) \
+    tg_binary(tg_now(), TG_HERE, op, TG_FOLD_6(op, a, b, c, d, e, f), TG_V_(g))
+#define TG_FOLD_8(op, a, b, c, d, e, f, g, h) \
+    tg_binary(tg_now(), TG_HERE, op, TG_FOLD_7(op, a, b, c, d, e, f, g), TG_V_(h))
 
 #define TG_LIST_(...) {__VA_ARGS__}
 #define TG_OPEN_(s, kind, option, n, names, extents)                                                       \
@@ -373,28 +379,41 @@ static inline tg_expr tg_cd(tg_loc at, tg_expr a, int64_t b) { return tg_ceildiv
 #define TG_LOOP_6(s, kind, i, ni, j, nj, l, nl) TG_AXES_3(s, kind, 0, i, ni, j, nj, l, nl)
 #define TG_LOOP_7(s, kind, i, ni, j, nj, l, nl, option) TG_AXES_3(s, kind, option, i, ni, j, nj, l, nl)
 #define TG_LOOP_8(s, kind, i, ni, j, nj, l, nl, m, nm) TG_AXES_4(s, kind, 0, i, ni, j, nj, l, nl, m, nm)
-#define TG_LOOP_9(s, kind, i, ni, j, nj, l, nl, m, nm, option) TG_AXES_4(s, kind, option, i, ni, j, nj, l, nl, m, nm)
-#define TG_LOOP_10(s, kind, i, ni, j, nj, l, nl, m, nm, p, np) TG_AXES_5(s, kind, 0, i, ni, j, nj, l, nl, m, nm, p, np)
-#define TG_LOOP_11(s, kind, i, ni, j, nj, l, nl, m, nm, p, np, option) TG_AXES_5(s, kind, option, i, ni, j, nj, l, nl, m, nm, p, np)
-#define TG_LOOP_12(s, kind, i, ni, j, nj, l, nl, m, nm, p, np, q, nq) TG_AXES_6(s, kind, 0, i, ni, j, nj, l, nl, m, nm, p, np, q, nq)
-#define TG_LOOP_13(s, kind, i, ni, j, nj, l, nl, m, nm, p, np, q, nq, option) TG_AXES_6(s, kind, option, i, ni, j, nj, l, nl, m, nm, p, np, q, nq)
+#define TG_LOOP_9(s, kind, i, ni, j, nj, l, nl, m, nm, option) \
+    TG_AXES_4(s, kind, option, i, ni, j, nj, l, nl, m, nm)
+#define TG_LOOP_10(s, kind, i, ni, j, nj, l, nl, m, nm, p, np) \
+    TG_AXES_5(s, kind, 0, i, ni, j, nj, l, nl, m, nm, p, np)
+#define TG_LOOP_11(s, kind, i, ni, j, nj, l, nl, m, nm, p, np, option) \
+    TG_AXES_5(s, kind, option, i, ni, j, nj, l, nl, m, nm, p, np)
+#define TG_LOOP_12(s, kind, i, ni, j, nj, l, nl, m, nm, p, np, q, nq) \
+    TG_AXES_6(s, kind, 0, i, ni, j, nj, l, nl, m, nm, p, np, q, nq)
+#define TG_LOOP_13(s, kind, i, ni, j, nj, l, nl, m, nm, p, np, q, nq, option) \
+    TG_AXES_6(s, kind, option, i, ni, j, nj, l, nl, m, nm, p, np, q, nq)
 #define TG_AXES_1(s, kind, option, i, ni) \
     TG_OPEN_(s, kind, option, 1, TG_LIST_(#i), TG_LIST_(TG_V_(ni))) \
         for (const tg_expr i = s.axis[0]; (void)i, s.body; s.body = false, s.done = true)
-#define TG_AXES_2(s, kind, option, i, ni, j, nj) \
+#define TG_AXES_2(s, kind, option, i, ni, j, nj)                                   \
     TG_OPEN_(s, kind, option, 2, TG_LIST_(#i, #j), TG_LIST_(TG_V_(ni), TG_V_(nj))) \
-        for (const tg_expr i = s.axis[0], j = s.axis[1]; (void)i, (void)j, s.body; s.body = false, s.done = true)
-#define TG_AXES_3(s, kind, option, i, ni, j, nj, l, nl) \
-    TG_OPEN_(s, kind, option, 3, TG_LIST_(#i, #j, #l), TG_LIST_(TG_V_(ni), TG_V_(nj), TG_V_(nl))) \
-        for (const tg_expr i = s.axis[0], j = s.axis[1], l = s.axis[2]; (void)i, (void)j, (void)l, s.body; s.body = false, s.done = true)
-#define TG_AXES_4(s, kind, option, i, ni, j, nj, l, nl, m, nm) \
-    TG_OPEN_(s, kind, option, 4, TG_LIST_(#i, #j, #l, #m), TG_LIST_(TG_V_(ni), TG_V_(nj), TG_V_(nl), TG_V_(nm))) \
-        for (const tg_expr i = s.axis[0], j = s.axis[1], l = s.axis[2], m = s.axis[3]; (void)i, (void)j, (void)l, (void)m, s.body; s.body = false, s.done = true)
-#define TG_AXES_5(s, kind, option, i, ni, j, nj, l, nl, m, nm, p, np) \
-    TG_OPEN_(s, kind, option, 5, TG_LIST_(#i, #j, #l, #m, #p), TG_LIST_(TG_V_(ni), TG_V_(nj), TG_V_(nl), TG_V_(nm), TG_V_(np))) \
-        for (const tg_expr i = s.axis[0], j = s.axis[1], l = s.axis[2], m = s.axis[3], p = s.axis[4]; (void)i, (void)j, (void)l, (void)m, (void)p, s.body; s.body = false, s.done = true)
-#define TG_AXES_6(s, kind, option, i, ni, j, nj, l, nl, m, nm, p, np, q, nq) \
-    TG_OPEN_(s, kind, option, 6, TG_LIST_(#i, #j, #l, #m, #p, #q), TG_LIST_(TG_V_(ni), TG_V_(nj), TG_V_(nl), TG_V_(nm), TG_V_(np), TG_V_(nq))) \
-        for (const tg_expr i = s.axis[0], j = s.axis[1], l = s.axis[2], m = s.axis[3], p = s.axis[4], q = s.axis[5]; (void)i, (void)j, (void)l, (void)m, (void)p, (void)q, s.body; s.body = false, s.done = true)
+    for (const tg_expr i = s.axis[0], j = s.axis[1]; (void)i, (void)j, s.body; s.body = false, s.done = true)
+#define TG_AXES_3(s, kind, option, i, ni, j, nj, l, nl)                                                \
+    TG_OPEN_(s, kind, option, 3, TG_LIST_(#i, #j, #l), TG_LIST_(TG_V_(ni), TG_V_(nj), TG_V_(nl)))      \
+    for (const tg_expr i = s.axis[0], j = s.axis[1], l = s.axis[2]; (void)i, (void)j, (void)l, s.body; \
+         s.body = false, s.done = true)
+#define TG_AXES_4(s, kind, option, i, ni, j, nj, l, nl, m, nm)                     \
+    TG_OPEN_(s, kind, option, 4, TG_LIST_(#i, #j, #l, #m),                         \
+             TG_LIST_(TG_V_(ni), TG_V_(nj), TG_V_(nl), TG_V_(nm)))                 \
+    for (const tg_expr i = s.axis[0], j = s.axis[1], l = s.axis[2], m = s.axis[3]; \
+         (void)i, (void)j, (void)l, (void)m, s.body; s.body = false, s.done = true)
+#define TG_AXES_5(s, kind, option, i, ni, j, nj, l, nl, m, nm, p, np)                             \
+    TG_OPEN_(s, kind, option, 5, TG_LIST_(#i, #j, #l, #m, #p),                                    \
+             TG_LIST_(TG_V_(ni), TG_V_(nj), TG_V_(nl), TG_V_(nm), TG_V_(np)))                     \
+    for (const tg_expr i = s.axis[0], j = s.axis[1], l = s.axis[2], m = s.axis[3], p = s.axis[4]; \
+         (void)i, (void)j, (void)l, (void)m, (void)p, s.body; s.body = false, s.done = true)
+#define TG_AXES_6(s, kind, option, i, ni, j, nj, l, nl, m, nm, p, np, q, nq)                      \
+    TG_OPEN_(s, kind, option, 6, TG_LIST_(#i, #j, #l, #m, #p, #q),                                \
+             TG_LIST_(TG_V_(ni), TG_V_(nj), TG_V_(nl), TG_V_(nm), TG_V_(np), TG_V_(nq)))          \
+    for (const tg_expr i = s.axis[0], j = s.axis[1], l = s.axis[2], m = s.axis[3], p = s.axis[4], \
+                       q = s.axis[5];                                                             \
+         (void)i, (void)j, (void)l, (void)m, (void)p, (void)q, s.body; s.body = false, s.done = true)
 
 #endif

@@ -88,9 +88,12 @@ TG_API int tg_config_set(tg_config *config, const char *name, int64_t value);
 TG_API bool tg_config_get(const tg_config *config, const char *name, int64_t *value);
 
 /* TG_CONFIG(N, 4096, block_n, 32): names are tokens, as params() and tunables() read them. */
-#define TG_CONFIG(...) \
-    TG_MAKE(tg_config) { TG_COUNT(__VA_ARGS__) / 2, { TG_CAT(TG_PAIRS_, TG_COUNT(__VA_ARGS__))(__VA_ARGS__) } }
+/* clang-format off */
+#define TG_CONFIG(...)                                            \
+    TG_MAKE(tg_config) { TG_COUNT(__VA_ARGS__) / 2, {             \
+        TG_CAT(TG_PAIRS_, TG_COUNT(__VA_ARGS__))(__VA_ARGS__) } }
 #define TG_PAIR(p, v) {#p, (int64_t)(v)}
+/* clang-format on */
 #define TG_PAIRS_2(p, v) TG_PAIR(p, v)
 #define TG_PAIRS_4(p, v, ...) TG_PAIR(p, v), TG_PAIRS_2(__VA_ARGS__)
 #define TG_PAIRS_6(p, v, ...) TG_PAIR(p, v), TG_PAIRS_4(__VA_ARGS__)
@@ -110,8 +113,8 @@ TG_API bool tg_config_get(const tg_config *config, const char *name, int64_t *va
 
 #define TG_CAT_(a, b) a##b
 #define TG_CAT(a, b) TG_CAT_(a, b)
-#define TG_COUNT(...)                                                                                       \
-    TG_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13,  \
+#define TG_COUNT(...)                                                                                      \
+    TG_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, \
               12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define TG_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, bb, cc, \
                   dd, ee, ff, count, ...)                                                                   \
@@ -183,11 +186,11 @@ typedef enum { TG_GLOBAL, TG_SHARED, TG_LOCAL, TG_FRAGMENT, TG_REDUCER } tg_spac
 typedef enum {
     TG_GRID,
     TG_THREADS,
-    TG_SERIAL,     /* option: unroll factor, 0 = the compiler's choice */
+    TG_SERIAL, /* option: unroll factor, 0 = the compiler's choice */
     TG_UNROLLED,
     TG_VECTORIZED,
     TG_PARALLEL,
-    TG_PIPELINED,  /* option: number of stages */
+    TG_PIPELINED, /* option: number of stages */
     TG_WHEN,
     TG_OTHERWISE
 } tg_scope_kind;
@@ -268,7 +271,8 @@ TG_API tg_expr tg_ceildiv_expr(tg_kernel *k, tg_loc at, tg_expr a, int64_t b);
 TG_API tg_expr tg_scalar(tg_kernel *k, tg_loc at, const char *name, int64_t dtype);
 TG_API tg_expr tg_extent(tg_kernel *k, tg_loc at, const char *name);
 /* `dims`: extents, integers or (the outermost) an extent.  `pitch` 0: rows follow each other. */
-TG_API tg_buf tg_tensor(tg_kernel *k, tg_loc at, const char *name, int64_t dtype, int64_t pitch, tg_index dims);
+TG_API tg_buf tg_tensor(tg_kernel *k, tg_loc at, const char *name, int64_t dtype, int64_t pitch,
+                        tg_index dims);
 TG_API void tg_aligned(tg_kernel *k, tg_loc at, tg_buf tensor, int64_t bytes);
 TG_API void tg_alias(tg_kernel *k, tg_loc at, tg_buf a, tg_buf b);
 TG_API void tg_constant(tg_kernel *k, tg_loc at, tg_buf tensor);

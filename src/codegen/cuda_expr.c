@@ -66,7 +66,8 @@ static int64_t index_type_of(const node *x) {
         if (!is_int32(x->lo, x->hi) || cuda_type_of(x->arg[0]) == TG_I64) {
             return TG_I64;
         }
-        return x->op != TG_SHL && x->op != TG_SHR && ops[x->op].operands == 2 ? cuda_type_of(x->arg[1]) : TG_I32;
+        return x->op != TG_SHL && x->op != TG_SHR && ops[x->op].operands == 2 ? cuda_type_of(x->arg[1])
+                                                                              : TG_I32;
     case E_CHOOSE:
         return cuda_type_of(x->arg[1]) == TG_I64 ? TG_I64 : cuda_type_of(x->arg[2]);
     case E_POISON:
@@ -135,7 +136,9 @@ static void int_literal(printer *p, const node *x, int64_t type, int flags) {
         const uint64_t bits = is_ulong ? (uint64_t)x->ival : (uint32_t)x->ival;
         const bool fits = bits <= INT32_MAX;
         text_print(out, is_pattern(x, flags) ? "0x%" PRIx64 "%s" : "%" PRIu64 "%s", bits,
-                   plain && fits ? "" : is_ulong ? "ULL" : "u");
+                   plain && fits ? ""
+                   : is_ulong    ? "ULL"
+                                 : "u");
     } else if (is_pattern(x, flags)) {
         text_print(out, "0x%" PRIx64 "%s", (uint64_t)x->ival, is_long && x->ival > INT32_MAX ? "LL" : "");
     } else if (x->ival == INT64_MIN) {
@@ -143,7 +146,8 @@ static void int_literal(printer *p, const node *x, int64_t type, int flags) {
     } else if (x->ival == INT32_MIN && !is_long) {
         text_add(out, "(-2147483647 - 1)");
     } else {
-        text_print(out, "%" PRId64 "%s", x->ival, is_long && !(plain && is_int32(x->ival, x->ival)) ? "LL" : "");
+        text_print(out, "%" PRId64 "%s", x->ival,
+                   is_long && !(plain && is_int32(x->ival, x->ival)) ? "LL" : "");
     }
 }
 
@@ -316,9 +320,9 @@ static void bitcast(printer *p, const node *x) {
         int64_t from, to;
         const char *function;
     } known[] = {
-        {TG_F32, TG_I32, "__float_as_int"},          {TG_F32, TG_U32, "__float_as_uint"},
-        {TG_I32, TG_F32, "__int_as_float"},          {TG_U32, TG_F32, "__uint_as_float"},
-        {TG_F64, TG_I64, "__double_as_longlong"},    {TG_I64, TG_F64, "__longlong_as_double"},
+        {TG_F32, TG_I32, "__float_as_int"},       {TG_F32, TG_U32, "__float_as_uint"},
+        {TG_I32, TG_F32, "__int_as_float"},       {TG_U32, TG_F32, "__uint_as_float"},
+        {TG_F64, TG_I64, "__double_as_longlong"}, {TG_I64, TG_F64, "__longlong_as_double"},
     };
     text *out = &p->out->text;
     const int64_t from = cuda_type_of(x->arg[0]);
@@ -527,7 +531,8 @@ static void infix(printer *p, const node *x, int flags) {
     }
     text_print(&p->out->text, " %s ", opposite ? "-" : ops[x->op].text);
     const bool flat = sum_is_flat(x, widened == 0 ? TG_I64 : cuda_type_of(left));
-    cuda_expr(p, opposite ? opposite : right, flat ? ops[x->op].level : operand_level(x, right, true), right_flags);
+    cuda_expr(p, opposite ? opposite : right, flat ? ops[x->op].level : operand_level(x, right, true),
+              right_flags);
 }
 
 static void prefix(printer *p, const node *x, int flags) {

@@ -95,8 +95,8 @@ typedef struct printer {
     const char *checks;    /* name of the hidden parameter */
     const char *lanes;     /* name of the mask of existing lanes, where it is no constant */
     bool needs_lanes;
-    bool shared_is_arena;  /* shared buffers are places in one array of bytes */
-    const char *lane;      /* while a wide statement is spelled out: the name of its lane counter */
+    bool shared_is_arena;         /* shared buffers are places in one array of bytes */
+    const char *lane;             /* while a wide statement is spelled out: the name of its lane counter */
     uint32_t used[PRELUDE_PARTS]; /* tags */
 } printer;
 

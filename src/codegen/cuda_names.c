@@ -12,6 +12,7 @@
 
 /* What a name must not be, in alphabetical order: keywords and macros of C++ and CUDA, the types and functions
  * that emitted text uses, and the names of the prelude. */
+/* clang-format off */
 static const char *const reserved[] = {
     "EOF", "FALSE", "INFINITY", "NAN", "NULL", "TRUE",
     "abs", "alignas", "alignof", "and", "and_eq", "asm", "assert", "atomicAdd", "atomicCAS", "atomicMax",
@@ -19,7 +20,8 @@ static const char *const reserved[] = {
     "barrier", "bf16", "bitand", "bitor", "bits_as", "blockDim", "blockIdx", "bool", "break",
     "case", "catch", "char", "char16_t", "char32_t", "char8_t", "check_failed", "check_record", "class", "co_await",
     "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
-    "continue", "copy_async", "copy_async_commit", "copy_async_wait", "decltype", "default", "delete", "do", "double", "dynamic_cast",
+    "continue", "copy_async", "copy_async_commit", "copy_async_wait",
+    "decltype", "default", "delete", "do", "double", "dynamic_cast",
     "else", "enum", "errno", "exp", "expf", "explicit", "export", "extern",
     "f16", "fabs", "fabsf", "false", "float", "float_to_odd", "fmax", "fmaxf", "fmin", "fminf", "for", "friend",
     "goto", "gridDim", "i386", "if", "inline", "int", "linux", "log", "logf", "long",
@@ -32,6 +34,7 @@ static const char *const reserved[] = {
     "typename", "uint2", "uint4", "union", "unix", "unsigned", "using", "virtual", "void", "volatile",
     "warpSize", "wchar_t", "while", "word_of", "xor", "xor_eq",
 };
+/* clang-format on */
 
 static int compare(const void *key, const void *row) {
     return strcmp(key, *(const char *const *)row);

@@ -47,8 +47,9 @@ static const char *const tags[TAG_COUNT] = {
     [TAG_NE] = "ne",         [TAG_LT] = "lt",       [TAG_LE] = "le",
     [TAG_GT] = "gt",         [TAG_GE] = "ge",       [TAG_ACCUMULATE] = "accumulate",
     [TAG_MIN] = "min",       [TAG_MAX] = "max",     [TAG_F16] = "f16",
-    [TAG_BF16] = "bf16",     [TAG_HALF] = "half",
-    [TAG_COPY] = "copy",     [TAG_COMMIT] = "commit", [TAG_WAIT] = "wait",     [TAG_INFINITY] = "infinity", [TAG_NAN] = "nan",
+    [TAG_BF16] = "bf16",     [TAG_HALF] = "half",   [TAG_COPY] = "copy",
+    [TAG_COMMIT] = "commit", [TAG_WAIT] = "wait",   [TAG_INFINITY] = "infinity",
+    [TAG_NAN] = "nan",
 };
 
 static uint32_t bit(prelude_tag tag) {

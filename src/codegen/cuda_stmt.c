@@ -141,8 +141,10 @@ static void store(printer *p, const thread_stmt *s) {
 /* The function that does it: CUDA's, or the prelude's where CUDA has none for the type. */
 static const char *atomic_function(printer *p, tg_reduction op, int64_t type, tg_space space) {
     static const prelude_tag tag[] = {[TG_SUM] = TAG_ADD, [TG_MAX] = TAG_MAX, [TG_MIN] = TAG_MIN};
-    static const char *const own[] = {[TG_SUM] = "atomic_add", [TG_MAX] = "atomic_max", [TG_MIN] = "atomic_min"};
-    static const char *const cuda[] = {[TG_SUM] = "atomicAdd", [TG_MAX] = "atomicMax", [TG_MIN] = "atomicMin"};
+    static const char *const own[] = {
+        [TG_SUM] = "atomic_add", [TG_MAX] = "atomic_max", [TG_MIN] = "atomic_min"};
+    static const char *const cuda[] = {
+        [TG_SUM] = "atomicAdd", [TG_MAX] = "atomicMax", [TG_MIN] = "atomicMin"};
     const bool half = type == TG_F16 || type == TG_BF16;
     if (target_atomic(p->t->target, op, type, space) != ATOMIC_NATIVE) {
         cuda_use(p, PRELUDE_ATOMIC_CAS, tag[op]);
@@ -252,7 +254,8 @@ static void reduce_lanes(printer *p, const thread_stmt *s) {
 
     cuda_name *mark = cuda_scope_open(p);
     const char *mask = cuda_declare(p, "mask");
-    cuda_line(p, s->at, "for (int %s = %d; %s < %d; %s *= 2)", mask, s->stride, mask, s->stride * s->width, mask);
+    cuda_line(p, s->at, "for (int %s = %d; %s < %d; %s *= 2)", mask, s->stride, mask, s->stride * s->width,
+              mask);
     p->indent++;
     cuda_line_open(p, s->at);
     printer partner = *p; /* the partner's value as text of its own */
@@ -450,8 +453,8 @@ static void branch(printer *p, const thread_stmt *s, bool force_braces) {
     text *out = &p->out->text;
     const thread_stmt *other = s->otherwise.first;
     const bool chain = other && other->kind == THREAD_IF && !other->next;
-    const bool braces = force_braces || needs_braces(&s->body) ||
-                        (other && (chain || needs_braces(&s->otherwise)));
+    const bool braces =
+        force_braces || needs_braces(&s->body) || (other && (chain || needs_braces(&s->otherwise)));
     text_add(out, "if (");
     cuda_expr(p, s->value, LEVEL_NONE, 0);
     text_add(out, ")");

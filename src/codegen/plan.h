@@ -26,23 +26,23 @@ bool plan_eval(const plan_expr *e, const int64_t *args, int64_t *result);
 typedef enum plan_param_kind {
     PLAN_TENSOR,
     PLAN_SCALAR,
-    PLAN_EXTENT,     /* passed as a 32-bit int, 0 .. 2^31 - 1 */
-    PLAN_CHECKS,     /* hidden: address of a tg_checks in device memory */
-    PLAN_TENSOR_MAP  /* hidden, reserved */
+    PLAN_EXTENT,    /* passed as a 32-bit int, 0 .. 2^31 - 1 */
+    PLAN_CHECKS,    /* hidden: address of a tg_checks in device memory */
+    PLAN_TENSOR_MAP /* hidden, reserved */
 } plan_param_kind;
 
 typedef struct plan_param {
     plan_param_kind kind;
     const char *name;
-    int arg;        /* the caller's argument; -1 for hidden ones */
-    int64_t type;   /* element or scalar type */
+    int arg;      /* the caller's argument; -1 for hidden ones */
+    int64_t type; /* element or scalar type */
     int rank;
     plan_expr dim[TG_MAX_RANK];
-    int64_t pitch;  /* elements; 0 contiguous */
+    int64_t pitch;   /* elements; 0 contiguous */
     plan_expr bytes; /* from the first to past the last element */
-    int64_t align;  /* of the pointer */
+    int64_t align;   /* of the pointer */
     bool is_read, is_written, is_constant;
-    int alias[4];   /* arguments that may overlap */
+    int alias[4]; /* arguments that may overlap */
     int naliases;
 } plan_param;
 
@@ -68,7 +68,7 @@ typedef struct launch_plan {
     int threads[3];
     int64_t static_shared, dynamic_shared; /* bytes */
     int64_t max_grid[3];
-    int cluster[3]; /* reserved; 1 */
+    int cluster[3];        /* reserved; 1 */
     bool dependent_launch; /* reserved */
     plan_check *checks;
     int nchecks;

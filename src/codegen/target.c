@@ -19,9 +19,9 @@ enum { KB = 1024 };
     .max_grid_dim = {2147483647, 65535, 65535}, .static_shared = 48 * KB, .max_shared = (shared)*KB,         \
     .async_copy = true, .max_access = 16
 
-#define CUDA(text, capability, is_exact, shared)                                                             \
-    {                                                                                                        \
-        CUDA_ROW(text, capability, is_exact, shared), .wave = 32, .bank = { {4, 1}, {8, 2}, {16, 4} }        \
+#define CUDA(text, capability, is_exact, shared)                                                      \
+    {                                                                                                 \
+        CUDA_ROW(text, capability, is_exact, shared), .wave = 32, .bank = { {4, 1}, {8, 2}, {16, 4} } \
     }
 
 static const target table[] = {

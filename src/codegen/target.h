@@ -19,7 +19,7 @@ typedef enum atomic_support {
 /* How the lanes of one shared-memory request of a given width are served: in `phases` groups of
  * wave / phases consecutive lanes, each group limited by its fullest bank. */
 typedef struct bank_rule {
-    int bytes;  /* of one lane's access: 1, 2, 4 in one group */
+    int bytes; /* of one lane's access: 1, 2, 4 in one group */
     int phases;
 } bank_rule;
 
@@ -28,17 +28,17 @@ typedef struct target {
     int cc;           /* 10 * major + minor; the real architecture it runs on */
     bool exact;       /* arch-specific ("a"): runs on this cc only */
     target_dialect dialect;
-    int wave;         /* lanes that execute together */
+    int wave;                     /* lanes that execute together */
     int sector_bytes, line_bytes; /* granule and line of global memory */
     int banks, bank_bytes;
     bank_rule bank[3]; /* 4, 8, 16 bytes */
     int max_threads;   /* of a block */
     int64_t max_block_dim[3];
     int64_t max_grid_dim[3];
-    int64_t static_shared;  /* bytes of __shared__ variables a kernel may declare */
-    int64_t max_shared;     /* bytes per block with opt-in */
-    bool async_copy;        /* cp.async of 4, 8, 16 bytes */
-    int max_access;         /* bytes of the widest access of one lane */
+    int64_t static_shared; /* bytes of __shared__ variables a kernel may declare */
+    int64_t max_shared;    /* bytes per block with opt-in */
+    bool async_copy;       /* cp.async of 4, 8, 16 bytes */
+    int max_access;        /* bytes of the widest access of one lane */
 } target;
 
 /* NULL when unknown.  Beside sm_80 .. sm_121 there is the test-only "sim64": CUDA's rules with 64 lanes. */

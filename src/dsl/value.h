@@ -55,10 +55,10 @@ float bf16_to_f32(uint16_t bits);
 uint16_t f32_to_bf16(float x);
 uint16_t f64_to_bf16(double x);
 
-value value_int(int64_t type, int64_t x);  /* wraps into an integer type; rounds into a float; != 0 for bool */
-value value_real(int64_t type, double x);  /* rounds once into a float type */
-int64_t value_as_int(value v);             /* sign- or zero-extended; u64 by its bits; floats truncated */
-double value_as_real(value v);             /* exact for every type but 64-bit integers (rounded) */
+value value_int(int64_t type, int64_t x); /* wraps into an integer type; rounds into a float; != 0 for bool */
+value value_real(int64_t type, double x); /* rounds once into a float type */
+int64_t value_as_int(value v);            /* sign- or zero-extended; u64 by its bits; floats truncated */
+double value_as_real(value v);            /* exact for every type but 64-bit integers (rounded) */
 value value_cast(value v, int64_t type, value_fault *fault);
 value value_bitcast(value v, int64_t type);
 value value_unary(tg_op op, value a, value_fault *fault);

@@ -232,8 +232,8 @@ static bool is_known_handle(const places *list, const place *p) {
     return false;
 }
 
-#define READ_ENTRY(field, symbol, parameters)                                                                \
-    read_symbol(p->handle, NAME_OF(symbol), &api->field);                                                    \
+#define READ_ENTRY(field, symbol, parameters)             \
+    read_symbol(p->handle, NAME_OF(symbol), &api->field); \
     missing = missing || api->field ? missing : NAME_OF(symbol);
 #define NAME_OF(symbol) #symbol
 

@@ -76,60 +76,60 @@ enum {
 };
 
 /* X(field, symbol, parameters) */
-#define API_DRIVER(X)                                                                                        \
-    X(init, cuInit, (unsigned flags))                                                                        \
-    X(driver_version, cuDriverGetVersion, (int *version))                                                    \
-    X(error_name, cuGetErrorName, (api_result code, const char **name))                                      \
-    X(error_string, cuGetErrorString, (api_result code, const char **text))                                  \
-    X(device_count, cuDeviceGetCount, (int *count))                                                          \
-    X(device_get, cuDeviceGet, (int *device, int ordinal))                                                   \
-    X(device_name, cuDeviceGetName, (char *name, int size, int device))                                      \
-    X(device_attribute, cuDeviceGetAttribute, (int *value, unsigned attribute, int device))                  \
-    X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, int device))                                      \
-    X(primary_retain, cuDevicePrimaryCtxRetain, (api_context * context, int device))                         \
-    X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device))                                           \
-    X(context_current, cuCtxGetCurrent, (api_context * context))                                             \
-    X(context_push, cuCtxPushCurrent_v2, (api_context context))                                              \
-    X(context_pop, cuCtxPopCurrent_v2, (api_context * context))                                              \
-    X(context_device, cuCtxGetDevice, (int *device))                                                         \
-    X(context_id, cuCtxGetId, (api_context context, unsigned long long *id))                                 \
-    X(capture_mode, cuThreadExchangeStreamCaptureMode, (unsigned *mode))                                     \
-    X(stream_create, cuStreamCreate, (api_stream * stream, unsigned flags))                                  \
-    X(stream_destroy, cuStreamDestroy_v2, (api_stream stream))                                               \
-    X(stream_synchronize, cuStreamSynchronize, (api_stream stream))                                          \
-    X(stream_context, cuStreamGetCtx, (api_stream stream, api_context * context))                            \
-    X(stream_capturing, cuStreamIsCapturing, (api_stream stream, unsigned *status))                          \
-    X(capture_begin, cuStreamBeginCapture_v2, (api_stream stream, unsigned mode))                            \
-    X(capture_end, cuStreamEndCapture, (api_stream stream, api_graph *graph))                                \
-    X(graph_instantiate, cuGraphInstantiateWithFlags,                                                        \
-      (api_graph_exec *replay, api_graph graph, unsigned long long flags))                                   \
-    X(graph_launch, cuGraphLaunch, (api_graph_exec replay, api_stream stream))                               \
-    X(graph_exec_destroy, cuGraphExecDestroy, (api_graph_exec replay))                                       \
-    X(graph_destroy, cuGraphDestroy, (api_graph graph))                                                      \
-    X(event_create, cuEventCreate, (api_event * event, unsigned flags))                                      \
-    X(event_destroy, cuEventDestroy_v2, (api_event event))                                                   \
-    X(event_record, cuEventRecord, (api_event event, api_stream stream))                                     \
-    X(event_synchronize, cuEventSynchronize, (api_event event))                                              \
-    X(event_elapsed, cuEventElapsedTime, (float *milliseconds, api_event start, api_event stop))             \
-    X(memory_alloc, cuMemAlloc_v2, (api_address * address, size_t bytes))                                    \
-    X(memory_free, cuMemFree_v2, (api_address address))                                                      \
-    X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total))                                         \
-    X(memory_to_device, cuMemcpyHtoDAsync_v2,                                                                \
-      (api_address to, const void *from, size_t bytes, api_stream stream))                                   \
-    X(memory_to_host, cuMemcpyDtoHAsync_v2, (void *to, api_address from, size_t bytes, api_stream stream))   \
-    X(memory_set, cuMemsetD8Async, (api_address at, unsigned char value, size_t n, api_stream stream))       \
-    X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                             \
-    X(host_free, cuMemFreeHost, (void *memory))                                                              \
-    X(host_address, cuMemHostGetDevicePointer_v2, (api_address * address, void *memory, unsigned flags))     \
-    X(module_load, cuModuleLoadDataEx,                                                                       \
-      (api_module * module, const void *image, unsigned n, unsigned *options, void **values))                \
-    X(module_unload, cuModuleUnload, (api_module module))                                                    \
-    X(module_function, cuModuleGetFunction, (api_function * function, api_module module, const char *name))  \
-    X(function_attribute, cuFuncGetAttribute, (int *value, unsigned attribute, api_function function))       \
-    X(function_set, cuFuncSetAttribute, (api_function function, unsigned attribute, int value))              \
-    X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                \
-      (int *blocks, api_function function, int threads, size_t shared_bytes))                                \
-    X(launch, cuLaunchKernelEx,                                                                              \
+#define API_DRIVER(X)                                                                                       \
+    X(init, cuInit, (unsigned flags))                                                                       \
+    X(driver_version, cuDriverGetVersion, (int *version))                                                   \
+    X(error_name, cuGetErrorName, (api_result code, const char **name))                                     \
+    X(error_string, cuGetErrorString, (api_result code, const char **text))                                 \
+    X(device_count, cuDeviceGetCount, (int *count))                                                         \
+    X(device_get, cuDeviceGet, (int *device, int ordinal))                                                  \
+    X(device_name, cuDeviceGetName, (char *name, int size, int device))                                     \
+    X(device_attribute, cuDeviceGetAttribute, (int *value, unsigned attribute, int device))                 \
+    X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, int device))                                     \
+    X(primary_retain, cuDevicePrimaryCtxRetain, (api_context * context, int device))                        \
+    X(primary_release, cuDevicePrimaryCtxRelease_v2, (int device))                                          \
+    X(context_current, cuCtxGetCurrent, (api_context * context))                                            \
+    X(context_push, cuCtxPushCurrent_v2, (api_context context))                                             \
+    X(context_pop, cuCtxPopCurrent_v2, (api_context * context))                                             \
+    X(context_device, cuCtxGetDevice, (int *device))                                                        \
+    X(context_id, cuCtxGetId, (api_context context, unsigned long long *id))                                \
+    X(capture_mode, cuThreadExchangeStreamCaptureMode, (unsigned *mode))                                    \
+    X(stream_create, cuStreamCreate, (api_stream * stream, unsigned flags))                                 \
+    X(stream_destroy, cuStreamDestroy_v2, (api_stream stream))                                              \
+    X(stream_synchronize, cuStreamSynchronize, (api_stream stream))                                         \
+    X(stream_context, cuStreamGetCtx, (api_stream stream, api_context * context))                           \
+    X(stream_capturing, cuStreamIsCapturing, (api_stream stream, unsigned *status))                         \
+    X(capture_begin, cuStreamBeginCapture_v2, (api_stream stream, unsigned mode))                           \
+    X(capture_end, cuStreamEndCapture, (api_stream stream, api_graph * graph))                              \
+    X(graph_instantiate, cuGraphInstantiateWithFlags,                                                       \
+      (api_graph_exec * replay, api_graph graph, unsigned long long flags))                                 \
+    X(graph_launch, cuGraphLaunch, (api_graph_exec replay, api_stream stream))                              \
+    X(graph_exec_destroy, cuGraphExecDestroy, (api_graph_exec replay))                                      \
+    X(graph_destroy, cuGraphDestroy, (api_graph graph))                                                     \
+    X(event_create, cuEventCreate, (api_event * event, unsigned flags))                                     \
+    X(event_destroy, cuEventDestroy_v2, (api_event event))                                                  \
+    X(event_record, cuEventRecord, (api_event event, api_stream stream))                                    \
+    X(event_synchronize, cuEventSynchronize, (api_event event))                                             \
+    X(event_elapsed, cuEventElapsedTime, (float *milliseconds, api_event start, api_event stop))            \
+    X(memory_alloc, cuMemAlloc_v2, (api_address * address, size_t bytes))                                   \
+    X(memory_free, cuMemFree_v2, (api_address address))                                                     \
+    X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total))                                        \
+    X(memory_to_device, cuMemcpyHtoDAsync_v2,                                                               \
+      (api_address to, const void *from, size_t bytes, api_stream stream))                                  \
+    X(memory_to_host, cuMemcpyDtoHAsync_v2, (void *to, api_address from, size_t bytes, api_stream stream))  \
+    X(memory_set, cuMemsetD8Async, (api_address at, unsigned char value, size_t n, api_stream stream))      \
+    X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                            \
+    X(host_free, cuMemFreeHost, (void *memory))                                                             \
+    X(host_address, cuMemHostGetDevicePointer_v2, (api_address * address, void *memory, unsigned flags))    \
+    X(module_load, cuModuleLoadDataEx,                                                                      \
+      (api_module * module, const void *image, unsigned n, unsigned *options, void **values))               \
+    X(module_unload, cuModuleUnload, (api_module module))                                                   \
+    X(module_function, cuModuleGetFunction, (api_function * function, api_module module, const char *name)) \
+    X(function_attribute, cuFuncGetAttribute, (int *value, unsigned attribute, api_function function))      \
+    X(function_set, cuFuncSetAttribute, (api_function function, unsigned attribute, int value))             \
+    X(occupancy, cuOccupancyMaxActiveBlocksPerMultiprocessor,                                               \
+      (int *blocks, api_function function, int threads, size_t shared_bytes))                               \
+    X(launch, cuLaunchKernelEx,                                                                             \
       (const api_launch_config *config, api_function function, void **arguments, void **extra))
 
 #define API_FIELD(field, symbol, parameters) api_result(*field) parameters;

@@ -228,15 +228,15 @@ void device_leave(device_handle *d) {
 }
 
 /* Runs one driver call in the device's context; `code` is its result. */
-#define IN_CONTEXT(d, name, call)                                                                            \
-    do {                                                                                                     \
-        int entered = device_enter(d);                                                                       \
-        if (entered != TG_OK) {                                                                              \
-            return entered;                                                                                  \
-        }                                                                                                    \
-        api_result code = (call);                                                                            \
-        device_leave(d);                                                                                     \
-        return code ? api_driver_failed((d)->driver, (name), code) : TG_OK;                                  \
+#define IN_CONTEXT(d, name, call)                                           \
+    do {                                                                    \
+        int entered = device_enter(d);                                      \
+        if (entered != TG_OK) {                                             \
+            return entered;                                                 \
+        }                                                                   \
+        api_result code = (call);                                           \
+        device_leave(d);                                                    \
+        return code ? api_driver_failed((d)->driver, (name), code) : TG_OK; \
     } while (0)
 
 static api_address to_address(const void *p) {

@@ -38,9 +38,9 @@ typedef enum code_op {
     CODE_SHUFFLE, /* dst = a of the partner */
     CODE_COPY,    /* site = from, later */
     CODE_COMMIT,
-    CODE_WAIT,    /* until `target` groups are in flight */
-    CODE_PRINT,   /* values at code->values[target ..] */
-    CODE_CHECK,   /* a */
+    CODE_WAIT,  /* until `target` groups are in flight */
+    CODE_PRINT, /* values at code->values[target ..] */
+    CODE_CHECK, /* a */
     CODE_EXIT
 } code_op;
 

@@ -51,64 +51,64 @@ static inline uint32_t bf16_out(float x) {
 /* ---- shapes of kernels --------------------------------------------------------------------------------- */
 
 /* p and q: the operands, r: the result; `look` is true where dsl/value.h must decide. */
-#define BINARY(name, in, to, expression, look)                                                               \
-    static bool name(void *restrict out, const void *restrict first, const void *restrict second, int n) {   \
-        const in *restrict a = first, *restrict b = second;                                                  \
-        to *restrict o = out;                                                                                \
-        uint32_t doubt = 0;                                                                                  \
-        for (int i = 0; i < n; i++) {                                                                        \
-            const in p = a[i], q = b[i];                                                                     \
-            const to r = (to)(expression);                                                                   \
-            o[i] = r;                                                                                        \
-            doubt |= (uint32_t)(look);                                                                       \
-        }                                                                                                    \
-        return doubt != 0;                                                                                   \
+#define BINARY(name, in, to, expression, look)                                                             \
+    static bool name(void *restrict out, const void *restrict first, const void *restrict second, int n) { \
+        const in *restrict a = first, *restrict b = second;                                                \
+        to *restrict o = out;                                                                              \
+        uint32_t doubt = 0;                                                                                \
+        for (int i = 0; i < n; i++) {                                                                      \
+            const in p = a[i], q = b[i];                                                                   \
+            const to r = (to)(expression);                                                                 \
+            o[i] = r;                                                                                      \
+            doubt |= (uint32_t)(look);                                                                     \
+        }                                                                                                  \
+        return doubt != 0;                                                                                 \
     }
 
-#define UNARY(name, in, to, expression, look)                                                                \
-    static bool name(void *restrict out, const void *restrict first, const void *restrict second, int n) {   \
-        (void)second;                                                                                        \
-        const in *restrict a = first;                                                                        \
-        to *restrict o = out;                                                                                \
-        uint32_t doubt = 0;                                                                                  \
-        for (int i = 0; i < n; i++) {                                                                        \
-            const in p = a[i];                                                                               \
-            const to r = (to)(expression);                                                                   \
-            o[i] = r;                                                                                        \
-            doubt |= (uint32_t)(look);                                                                       \
-        }                                                                                                    \
-        return doubt != 0;                                                                                   \
+#define UNARY(name, in, to, expression, look)                                                              \
+    static bool name(void *restrict out, const void *restrict first, const void *restrict second, int n) { \
+        (void)second;                                                                                      \
+        const in *restrict a = first;                                                                      \
+        to *restrict o = out;                                                                              \
+        uint32_t doubt = 0;                                                                                \
+        for (int i = 0; i < n; i++) {                                                                      \
+            const in p = a[i];                                                                             \
+            const to r = (to)(expression);                                                                 \
+            o[i] = r;                                                                                      \
+            doubt |= (uint32_t)(look);                                                                     \
+        }                                                                                                  \
+        return doubt != 0;                                                                                 \
     }
 
 /* f16 and bf16: computed in float, rounded once. */
-#define BINARY_HALF(name, half, expression)                                                                  \
-    static bool name(void *restrict out, const void *restrict first, const void *restrict second, int n) {   \
-        const uint32_t *restrict a = first, *restrict b = second;                                            \
-        uint32_t *restrict o = out;                                                                          \
-        uint32_t doubt = 0;                                                                                  \
-        for (int i = 0; i < n; i++) {                                                                        \
-            const float p = half##_in(a[i]), q = half##_in(b[i]);                                            \
-            const float r = expression;                                                                      \
-            o[i] = half##_out(r);                                                                            \
-            doubt |= (uint32_t)(r != r);                                                                     \
-        }                                                                                                    \
-        return doubt != 0;                                                                                   \
+#define BINARY_HALF(name, half, expression)                                                                \
+    static bool name(void *restrict out, const void *restrict first, const void *restrict second, int n) { \
+        const uint32_t *restrict a = first, *restrict b = second;                                          \
+        uint32_t *restrict o = out;                                                                        \
+        uint32_t doubt = 0;                                                                                \
+        for (int i = 0; i < n; i++) {                                                                      \
+            const float p = half##_in(a[i]), q = half##_in(b[i]);                                          \
+            const float r = expression;                                                                    \
+            o[i] = half##_out(r);                                                                          \
+            doubt |= (uint32_t)(r != r);                                                                   \
+        }                                                                                                  \
+        return doubt != 0;                                                                                 \
     }
 
-#define COMPARISONS(suffix, in)                                                                              \
-    BINARY(eq_##suffix, in, int32_t, p == q, 0)                                                              \
-    BINARY(ne_##suffix, in, int32_t, p != q, 0)                                                              \
-    BINARY(lt_##suffix, in, int32_t, p < q, 0)                                                               \
-    BINARY(le_##suffix, in, int32_t, p <= q, 0)                                                              \
-    BINARY(gt_##suffix, in, int32_t, p > q, 0)                                                               \
+#define COMPARISONS(suffix, in)                 \
+    BINARY(eq_##suffix, in, int32_t, p == q, 0) \
+    BINARY(ne_##suffix, in, int32_t, p != q, 0) \
+    BINARY(lt_##suffix, in, int32_t, p < q, 0)  \
+    BINARY(le_##suffix, in, int32_t, p <= q, 0) \
+    BINARY(gt_##suffix, in, int32_t, p > q, 0)  \
     BINARY(ge_##suffix, in, int32_t, p >= q, 0)
 
-#define COMPARISONS_HALF(half)                                                                               \
-    BINARY(eq_##half, uint32_t, int32_t, half##_in(p) == half##_in(q), 0)                                    \
-    BINARY(ne_##half, uint32_t, int32_t, half##_in(p) != half##_in(q), 0)                                    \
-    BINARY(lt_##half, uint32_t, int32_t, half##_in(p) < half##_in(q), 0)                                     \
-    BINARY(le_##half, uint32_t, int32_t, half##_in(p) <= half##_in(q), 0)                                    \
-    BINARY(gt_##half, uint32_t, int32_t, half##_in(p) > half##_in(q), 0)                                     \
+#define COMPARISONS_HALF(half)                                            \
+    BINARY(eq_##half, uint32_t, int32_t, half##_in(p) == half##_in(q), 0) \
+    BINARY(ne_##half, uint32_t, int32_t, half##_in(p) != half##_in(q), 0) \
+    BINARY(lt_##half, uint32_t, int32_t, half##_in(p) < half##_in(q), 0)  \
+    BINARY(le_##half, uint32_t, int32_t, half##_in(p) <= half##_in(q), 0) \
+    BINARY(gt_##half, uint32_t, int32_t, half##_in(p) > half##_in(q), 0)  \
     BINARY(ge_##half, uint32_t, int32_t, half##_in(p) >= half##_in(q), 0)
 
 COMPARISONS(i32, int32_t)
@@ -123,21 +123,21 @@ COMPARISONS_HALF(bf16)
 /* ---- floats -------------------------------------------------------------------------------------------- */
 
 /* Of equal operands (zeros of two signs) and of NaN value.h decides. */
-#define FLOATS(suffix, in)                                                                                   \
-    BINARY(add_##suffix, in, in, p + q, r != r)                                                              \
-    BINARY(sub_##suffix, in, in, p - q, r != r)                                                              \
-    BINARY(mul_##suffix, in, in, p *q, r != r)                                                               \
-    BINARY(quo_##suffix, in, in, p / q, r != r)                                                              \
-    BINARY(min_##suffix, in, in, p < q ? p : q, !(p < q || p > q))                                           \
-    BINARY(max_##suffix, in, in, p > q ? p : q, !(p < q || p > q))                                           \
+#define FLOATS(suffix, in)                                         \
+    BINARY(add_##suffix, in, in, p + q, r != r)                    \
+    BINARY(sub_##suffix, in, in, p - q, r != r)                    \
+    BINARY(mul_##suffix, in, in, p *q, r != r)                     \
+    BINARY(quo_##suffix, in, in, p / q, r != r)                    \
+    BINARY(min_##suffix, in, in, p < q ? p : q, !(p < q || p > q)) \
+    BINARY(max_##suffix, in, in, p > q ? p : q, !(p < q || p > q)) \
     UNARY(neg_##suffix, in, in, -p, 0)
 
-#define FLOATS_HALF(half)                                                                                    \
-    BINARY_HALF(add_##half, half, p + q)                                                                     \
-    BINARY_HALF(sub_##half, half, p - q)                                                                     \
-    BINARY_HALF(mul_##half, half, p *q)                                                                      \
-    BINARY_HALF(quo_##half, half, p / q)                                                                     \
-    UNARY(neg_##half, uint32_t, uint32_t, p ^ 0x8000, 0)                                                     \
+#define FLOATS_HALF(half)                                \
+    BINARY_HALF(add_##half, half, p + q)                 \
+    BINARY_HALF(sub_##half, half, p - q)                 \
+    BINARY_HALF(mul_##half, half, p *q)                  \
+    BINARY_HALF(quo_##half, half, p / q)                 \
+    UNARY(neg_##half, uint32_t, uint32_t, p ^ 0x8000, 0) \
     UNARY(abs_##half, uint32_t, uint32_t, p & 0x7fff, 0)
 
 FLOATS(f32, float)
@@ -149,9 +149,9 @@ UNARY(abs_f32, float, float, float_of(bits_of(p) & 0x7fffffff), 0)
 /* ---- integers ------------------------------------------------------------------------------------------ */
 
 /* Results of 8 and 16 bits wrap: `narrow` is the type, unsigned arithmetic the way. */
-#define SMALL(suffix, narrow)                                                                                \
-    BINARY(add_##suffix, int32_t, int32_t, (narrow)((uint32_t)p + (uint32_t)q), 0)                           \
-    BINARY(sub_##suffix, int32_t, int32_t, (narrow)((uint32_t)p - (uint32_t)q), 0)                           \
+#define SMALL(suffix, narrow)                                                      \
+    BINARY(add_##suffix, int32_t, int32_t, (narrow)((uint32_t)p + (uint32_t)q), 0) \
+    BINARY(sub_##suffix, int32_t, int32_t, (narrow)((uint32_t)p - (uint32_t)q), 0) \
     BINARY(mul_##suffix, int32_t, int32_t, (narrow)((uint32_t)p * (uint32_t)q), 0)
 
 SMALL(i8, int8_t)
@@ -176,11 +176,11 @@ BINARY(sub_u64, uint64_t, uint64_t, p - q, 0)
 BINARY(mul_u64, uint64_t, uint64_t, p *q, 0)
 
 /* Division by 0 and by -1 (whose quotient may not fit) goes to value.h. */
-#define DIVISION_SIGNED(suffix, in)                                                                          \
-    BINARY(quo_##suffix, in, in, p / (q == 0 || q == -1 ? 1 : q), q == 0 || q == -1)                         \
+#define DIVISION_SIGNED(suffix, in)                                                  \
+    BINARY(quo_##suffix, in, in, p / (q == 0 || q == -1 ? 1 : q), q == 0 || q == -1) \
     BINARY(mod_##suffix, in, in, p % (q == 0 || q == -1 ? 1 : q), q == 0 || q == -1)
-#define DIVISION_UNSIGNED(suffix, in)                                                                        \
-    BINARY(quo_##suffix, in, in, p / (q == 0 ? 1 : q), q == 0)                                               \
+#define DIVISION_UNSIGNED(suffix, in)                          \
+    BINARY(quo_##suffix, in, in, p / (q == 0 ? 1 : q), q == 0) \
     BINARY(mod_##suffix, in, in, p % (q == 0 ? 1 : q), q == 0)
 
 DIVISION_SIGNED(i32, int32_t)
@@ -198,11 +198,11 @@ BINARY(mod_i64, int64_t, int64_t,
        divides_narrow(p, q) ? (int64_t)((uint32_t)p % (uint32_t)q) : p % (q == 0 || q == -1 ? 1 : q),
        q == 0 || q == -1)
 
-#define BITS_AND_ORDER(suffix, in)                                                                           \
-    BINARY(and_##suffix, in, in, p &q, 0)                                                                    \
-    BINARY(or_##suffix, in, in, p | q, 0)                                                                    \
-    BINARY(xor_##suffix, in, in, p ^ q, 0)                                                                   \
-    BINARY(min_##suffix, in, in, q < p ? q : p, 0)                                                           \
+#define BITS_AND_ORDER(suffix, in)                 \
+    BINARY(and_##suffix, in, in, p &q, 0)          \
+    BINARY(or_##suffix, in, in, p | q, 0)          \
+    BINARY(xor_##suffix, in, in, p ^ q, 0)         \
+    BINARY(min_##suffix, in, in, q < p ? q : p, 0) \
     BINARY(max_##suffix, in, in, p < q ? q : p, 0)
 
 BITS_AND_ORDER(i32, int32_t)
@@ -285,11 +285,11 @@ static lane_set_kind set_of(int64_t type) {
     }
 }
 
-#define EVERY_SET(name)                                                                                      \
+#define EVERY_SET(name) \
     { name##_i32, name##_u32, name##_i64, name##_u64, name##_f16, name##_bf16, name##_f32, name##_f64 }
-#define INTEGER_SETS(name)                                                                                   \
+#define INTEGER_SETS(name) \
     { name##_i32, name##_u32, name##_i64, name##_u64, NULL, NULL, NULL, NULL }
-#define NO_HALVES(name)                                                                                      \
+#define NO_HALVES(name) \
     { name##_i32, name##_u32, name##_i64, name##_u64, NULL, NULL, name##_f32, name##_f64 }
 
 static lane_kernel *const binary_table[][SETS] = {

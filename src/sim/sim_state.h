@@ -26,8 +26,8 @@ static inline int sim_first_lane(uint64_t mask) {
 }
 
 /* Every lane of a mask, in ascending order. */
-#define FOR_LANES(lane, mask)                                                                                \
-    for (uint64_t rest_ = (mask), lane = 0; rest_ != 0 && (lane = (uint64_t)sim_first_lane(rest_), true);    \
+#define FOR_LANES(lane, mask)                                                                             \
+    for (uint64_t rest_ = (mask), lane = 0; rest_ != 0 && (lane = (uint64_t)sim_first_lane(rest_), true); \
          rest_ &= rest_ - 1)
 
 typedef enum warp_state { WARP_READY, WARP_BLOCKED, WARP_EXITED } warp_state;

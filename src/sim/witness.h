@@ -21,13 +21,13 @@ typedef enum finding_kind {
     FINDING_BOUNDS,        /* outside a buffer */
     FINDING_UNINITIALISED, /* read of what nothing wrote */
     FINDING_MISALIGNED,
-    FINDING_BARRIER,       /* not met by all threads */
-    FINDING_ARITHMETIC,    /* value_fault, or an index that does not fit its place */
-    FINDING_CHECK,         /* check() failed */
-    FINDING_ORDER,         /* tile reference: two orders of threads or blocks give different results */
-    FINDING_ASYNC,         /* bytes of an asynchronous copy that is still in flight */
-    FINDING_LIMIT,         /* stopped: too many steps */
-    FINDING_NOTE           /* same-value writes that race; a fault under strict */
+    FINDING_BARRIER,    /* not met by all threads */
+    FINDING_ARITHMETIC, /* value_fault, or an index that does not fit its place */
+    FINDING_CHECK,      /* check() failed */
+    FINDING_ORDER,      /* tile reference: two orders of threads or blocks give different results */
+    FINDING_ASYNC,      /* bytes of an asynchronous copy that is still in flight */
+    FINDING_LIMIT,      /* stopped: too many steps */
+    FINDING_NOTE        /* same-value writes that race; a fault under strict */
 } finding_kind;
 
 /* A fault with the DSL places of both sides (the second may be empty: file NULL). */
@@ -37,7 +37,7 @@ typedef struct finding {
     int64_t block[3];
     int thread, other_thread; /* linear in the block; -1: none */
     int64_t count;            /* how often the same pair of places was found */
-    char text[256];           /* "race on 'reduced[3]': write by thread 0, read by thread 35, no barrier between" */
+    char text[256]; /* "race on 'reduced[3]': write by thread 0, read by thread 35, no barrier between" */
 } finding;
 
 enum { WITNESS_MAX_FINDINGS = 16 };

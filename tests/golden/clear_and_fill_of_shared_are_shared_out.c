@@ -11,6 +11,7 @@ KERNEL(clear_and_fill_of_shared_are_shared_out) {
         fill(mine, 0.5);
         serial(k, 5)
             when(lt(thread, 20))
-                set(at(y, k, thread), add(add(at(tile_of_y, k, thread), at(ones, thread)), at(mine, mod(k, 3))));
+                set(at(y, k, thread),
+                    add(add(at(tile_of_y, k, thread), at(ones, thread)), at(mine, mod(k, 3))));
     }
 }

@@ -17,8 +17,8 @@
 #include "runtime/device.h"
 #include "sim/sim.h"
 
-tg_builder gpu_unary, gpu_binary, gpu_cast, gpu_atomic, gpu_allreduce, gpu_vectorized, gpu_extent, gpu_large_shared,
-    gpu_view, gpu_divergence, gpu_check;
+tg_builder gpu_unary, gpu_binary, gpu_cast, gpu_atomic, gpu_allreduce, gpu_vectorized, gpu_extent,
+    gpu_large_shared, gpu_view, gpu_divergence, gpu_check;
 
 enum { MAX_TENSORS = 8 };
 
@@ -41,7 +41,7 @@ typedef struct {
     double low, high; /* range of the inputs */
     bool whole;       /* inputs are whole numbers: sums in any order are exact */
     bool nonzero;
-    int ulps;         /* how far floats may differ */
+    int ulps; /* how far floats may differ */
     uint64_t seed;
 } gpu_case;
 
@@ -223,8 +223,8 @@ static bool compare_tensor(const gpu_case *c, const plan_param *p, case_state *s
         bool same = type_is_float(p->type) ? ulps_between(x, y) <= c->ulps : x.bits == y.bits;
         if (!same) {
             char what[160];
-            snprintf(what, sizeof what, "%s[%zu]: simulator %.17g, GPU %.17g", p->name, i / size, value_as_real(x),
-                     value_as_real(y));
+            snprintf(what, sizeof what, "%s[%zu]: simulator %.17g, GPU %.17g", p->name, i / size,
+                     value_as_real(x), value_as_real(y));
             complain(c, what);
             return false;
         }
@@ -290,12 +290,18 @@ static bool accepts(int what, int64_t type) {
     bool is_bool = type == TG_BOOL, is_float = type_is_float(type);
     switch (what) {
     case NUMBER:
-    case ORDERED: return !is_bool;
-    case WHOLE: return !is_bool && !is_float;
-    case REAL: return is_float;
-    case TRUTH: return is_bool;
-    case BITS: return !is_float;
-    default: return true;
+    case ORDERED:
+        return !is_bool;
+    case WHOLE:
+        return !is_bool && !is_float;
+    case REAL:
+        return is_float;
+    case TRUTH:
+        return is_bool;
+    case BITS:
+        return !is_float;
+    default:
+        return true;
     }
 }
 
@@ -316,8 +322,12 @@ static void test_operators(void) {
             gpu_case c = {.name = is_unary ? "gpu_unary" : "gpu_binary",
                           .build = is_unary ? gpu_unary : gpu_binary,
                           .config = TG_CONFIG(op, all_ops[o].op, dtype, type, n, 1000),
-                          .low = needs_positive ? (is_shift ? 0 : 1) : type_bits(type) == 8 ? -11 : -100,
-                          .high = is_shift ? 7 : type_bits(type) == 8 ? 11 : 100,
+                          .low = needs_positive         ? (is_shift ? 0 : 1)
+                                 : type_bits(type) == 8 ? -11
+                                                        : -100,
+                          .high = is_shift               ? 7
+                                  : type_bits(type) == 8 ? 11
+                                                         : 100,
                           .nonzero = !is_shift,
                           .ulps = is_library ? 4 : 0,
                           .seed = 7 + o};
@@ -342,7 +352,8 @@ static void test_casts(void) {
                           .low = all_types[f] == TG_BOOL ? 0 : -120,
                           .high = all_types[f] == TG_BOOL ? 2 : 120,
                           .seed = (uint64_t)(f * 100 + t)};
-            if (type_is_float(all_types[f]) && !type_is_signed(all_types[t]) && !type_is_float(all_types[t])) {
+            if (type_is_float(all_types[f]) && !type_is_signed(all_types[t]) &&
+                !type_is_float(all_types[t])) {
                 c.low = 0; /* a negative float into an unsigned type is a fault */
             }
             run_case(&c, NULL);
@@ -429,15 +440,15 @@ static void test_allreduce(void) {
                 gpu_case c = {.name = "gpu_allreduce",
                               .build = gpu_allreduce,
                               .config = TG_CONFIG(reduction, 1 + (int)(pick % 3), dtype,
-                                                  types[pick % (sizeof types / sizeof *types)], x, dim[0], y, dim[1],
-                                                  z, dim[2], axis, axis),
+                                                  types[pick % (sizeof types / sizeof *types)], x, dim[0], y,
+                                                  dim[1], z, dim[2], axis, axis),
                               .low = 0,
                               .high = 2,
                               .whole = true,
                               .seed = pick};
                 run_case(&c, allreduce_answer);
-                c.config = TG_CONFIG(reduction, TG_SUM, dtype, TG_F32, x, dim[0], y, dim[1], z,
-                                     dim[2], axis, axis);
+                c.config =
+                    TG_CONFIG(reduction, TG_SUM, dtype, TG_F32, x, dim[0], y, dim[1], z, dim[2], axis, axis);
                 run_case(&c, allreduce_answer);
             }
         }
@@ -451,7 +462,8 @@ static void test_vectorized(void) {
         for (int64_t bytes = 16; bytes <= 96; bytes += 16) {
             gpu_case c = {.name = "gpu_vectorized",
                           .build = gpu_vectorized,
-                          .config = TG_CONFIG(dtype, types[t], rows, 77, width, bytes * 8 / tg_bits(types[t])),
+                          .config =
+                              TG_CONFIG(dtype, types[t], rows, 77, width, bytes * 8 / tg_bits(types[t])),
                           .low = -50,
                           .high = 50,
                           .whole = true,
@@ -528,8 +540,9 @@ static void test_rules(void) {
     bool is_alive = device_synchronize(gpu, NULL) == TG_OK;
     int next = tg_launch(jit, TG_CONFIG(n, N, bad, 77), NULL, 1, &y);
     expect("a check that fails ends normally", is_launched && is_alive);
-    expect("a check that fails is reported with its place",
-           next == TG_EKERNEL && strstr(tg_error(), "element is allowed") && strstr(tg_error(), "gpu_kernels.c"));
+    expect("a check that fails is reported with its place", next == TG_EKERNEL &&
+                                                                strstr(tg_error(), "element is allowed") &&
+                                                                strstr(tg_error(), "gpu_kernels.c"));
     y = tg_arg_pointer(bytes + 1);
     expect("a misaligned pointer", tg_launch(jit, TG_CONFIG(n, N, bad, -1), NULL, 1, &y) == TG_EARG);
     tg_jit_free(jit);

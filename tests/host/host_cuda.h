@@ -19,6 +19,9 @@
 #define HOST_CUDA_H
 #define TEGULA_PRELUDE
 
+// One line a function, as in a table.
+// clang-format off
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
