@@ -596,6 +596,10 @@ static void run_block(sim *s) {
     s->result->blocks += goes_on(s);
 }
 
+static bool is_wanted(const sim *s) {
+    return !s->options->wants_block || s->options->wants_block(s->block.index, s->options->user);
+}
+
 static void run_grid(sim *s) {
     for (int i = 0; i < s->block.nwarps; i++) {
         fill_frame(s, &s->block.warps[i]);
@@ -606,7 +610,9 @@ static void run_grid(sim *s) {
         for (at[1] = 0; at[1] < s->grid[1] && goes_on(s); at[1]++) {
             for (at[0] = 0; at[0] < s->grid[0] && goes_on(s); at[0]++) {
                 s->block.number = number++;
-                run_block(s);
+                if (is_wanted(s)) {
+                    run_block(s);
+                }
             }
         }
     }

@@ -13,9 +13,11 @@
 typedef struct sim_access {
     const node *ref;
     bool is_write, is_atomic;
-    bool is_async; /* a side of an asynchronous copy, when it is issued */
+    bool is_async;           /* a side of an asynchronous copy, when it is issued */
     int lanes;               /* active */
+    uint64_t mask;           /* which those are */
     int bytes;               /* of one lane */
+    int64_t base;            /* shared: where the buffer begins in the block's shared memory, in bytes */
     const uint64_t *address; /* bytes from the buffer's beginning, for each active lane */
 } sim_access;
 
@@ -24,6 +26,7 @@ typedef struct sim_options {
     bool skip_races;    /* for timing the rest only */
     int64_t step_limit; /* warp instructions; 0: none */
     void (*on_access)(const sim_access *access, void *user);
+    bool (*wants_block)(const int64_t index[3], void *user); /* false: that block is left out; NULL: all run */
     void *user;
     bool (*progress)(double done, void *user); /* now and then; false stops the run */
 } sim_options;
@@ -37,8 +40,8 @@ typedef struct sim_result {
 
 /* Runs the whole grid.  TG_OK (look at the findings), TG_EARG when the arguments do not fit (`error` says why),
  * TG_ENOMEM, TG_EINTERNAL. */
-int sim_run(const thread_kernel *t, int nargs, witness_arg *args, const sim_options *options, sim_result *result,
-            text *error);
+int sim_run(const thread_kernel *t, int nargs, witness_arg *args, const sim_options *options,
+            sim_result *result, text *error);
 void sim_free(sim_result *result);
 
 #endif

@@ -251,7 +251,9 @@ static void tell_observer(const sim *s, const access *a) {
                              .is_atomic = a->kind == RACE_ATOMIC,
                              .is_async = a->is_async,
                              .lanes = n,
+                             .mask = a->inside,
                              .bytes = a->bytes,
+                             .base = a->buffer->decl->space == TG_SHARED ? a->buffer->offset : 0,
                              .address = address};
     s->options->on_access(&told, s->options->user);
 }
@@ -417,16 +419,16 @@ static void observe(sim *s, const warp *w, access *a) {
 /* ---- moving between memory and registers --------------------------------------------------------------- */
 
 /* Element j of every lane into register j. */
-#define GATHER(memory, lane_type)                                                                            \
-    for (int j = 0; j < count; j++) {                                                                        \
-        lane_type *restrict o = (lane_type *)(void *)((unsigned char *)out + (size_t)j * stride);            \
-        const unsigned char *from = base + (size_t)j * sizeof(memory);                                       \
-        for (int l = 0; l < n; l++) {                                                                        \
-            memory x;                                                                                        \
-            memcpy(&x, from + address[l], sizeof x);                                                         \
-            o[l] = (lane_type)x;                                                                             \
-        }                                                                                                    \
-    }                                                                                                        \
+#define GATHER(memory, lane_type)                                                                 \
+    for (int j = 0; j < count; j++) {                                                             \
+        lane_type *restrict o = (lane_type *)(void *)((unsigned char *)out + (size_t)j * stride); \
+        const unsigned char *from = base + (size_t)j * sizeof(memory);                            \
+        for (int l = 0; l < n; l++) {                                                             \
+            memory x;                                                                             \
+            memcpy(&x, from + address[l], sizeof x);                                              \
+            o[l] = (lane_type)x;                                                                  \
+        }                                                                                         \
+    }                                                                                             \
     break
 
 static void gather(void *restrict out, size_t stride, const unsigned char *base,
@@ -454,16 +456,16 @@ static void gather(void *restrict out, size_t stride, const unsigned char *base,
 }
 
 /* Register j of the lanes to their element j. */
-#define SCATTER(memory, lane_type)                                                                           \
-    for (int j = 0; j < site->lanes; j++) {                                                                  \
-        const lane_type *x = (const lane_type *)(const void *)(from + (size_t)j * stride);                   \
-        unsigned char *to = base + (size_t)j * sizeof(memory);                                               \
-        for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) {                                           \
-            const int l = sim_first_lane(rest);                                                              \
-            const memory narrow = (memory)x[l];                                                              \
-            memcpy(to + address[l], &narrow, sizeof narrow);                                                 \
-        }                                                                                                    \
-    }                                                                                                        \
+#define SCATTER(memory, lane_type)                                                         \
+    for (int j = 0; j < site->lanes; j++) {                                                \
+        const lane_type *x = (const lane_type *)(const void *)(from + (size_t)j * stride); \
+        unsigned char *to = base + (size_t)j * sizeof(memory);                             \
+        for (uint64_t rest = lanes; rest != 0; rest &= rest - 1) {                         \
+            const int l = sim_first_lane(rest);                                            \
+            const memory narrow = (memory)x[l];                                            \
+            memcpy(to + address[l], &narrow, sizeof narrow);                               \
+        }                                                                                  \
+    }                                                                                      \
     break
 
 static void scatter(const unsigned char *from, size_t stride, unsigned char *base, const int64_t *address,
