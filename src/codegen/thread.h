@@ -14,23 +14,25 @@
 #include "dsl/expr.h"
 
 typedef enum thread_kind {
-    THREAD_DECL,         /* buffer (TG_LOCAL) begins to exist; value: initial value of a rank-0 one, or NULL */
-    THREAD_LET,          /* result[0] = value */
-    THREAD_STORE,        /* dst (E_REF) = value, of dst->lanes elements; accumulates: dst = dst + value */
-    THREAD_ATOMIC,       /* dst = reduction(dst, value), atomically */
-    THREAD_FOR,          /* for var result[0] from 0 below extent: body */
-    THREAD_IF,           /* value ? body : otherwise */
-    THREAD_BARRIER,      /* all participants meet, memory is ordered between them */
-    THREAD_REDUCE_LANES, /* result[0] = reduction of value over the aligned group of `width` lanes with stride
-                            `stride`: butterfly over xor masks stride * 1, 2, 4, .. < stride * width, ascending;
-                            at each step x = combine(x, partner's x); width a power of two, all lanes exist */
-    THREAD_SHUFFLE_XOR,  /* result[0] = value of the lane whose number differs by xor `stride` */
-    THREAD_PRINT,        /* printf(format, values) */
-    THREAD_CHECK,        /* unless value: record check number `check` with block and thread */
-    THREAD_COPY_ASYNC,   /* dst (shared, lanes) = value (E_LOAD of global, as many lanes: 4, 8 or 16 bytes), later;
-                            only the first `extent` elements come from memory, the rest become 0 (NULL: all) */
-    THREAD_COMMIT,       /* the thread's asynchronous copies since the last commit become a group */
-    THREAD_WAIT          /* until at most `count` of the thread's groups are in flight */
+    THREAD_DECL,    /* buffer (TG_LOCAL) begins to exist; value: initial value of a rank-0 one, or NULL */
+    THREAD_LET,     /* result[0] = value */
+    THREAD_STORE,   /* dst (E_REF) = value, of dst->lanes elements; accumulates: dst = dst + value */
+    THREAD_ATOMIC,  /* dst = reduction(dst, value), atomically */
+    THREAD_FOR,     /* for var result[0] from 0 below extent: body */
+    THREAD_IF,      /* value ? body : otherwise */
+    THREAD_BARRIER, /* all participants meet, memory is ordered between them */
+    /* result[0] = reduction of value over the aligned group of `width` lanes with stride `stride`: butterfly over
+     * xor masks stride * 1, 2, 4, .. < stride * width, ascending; at each step x = combine(x, partner's x);
+     * width a power of two, all lanes exist */
+    THREAD_REDUCE_LANES,
+    THREAD_SHUFFLE_XOR, /* result[0] = value of the lane whose number differs by xor `stride` */
+    THREAD_PRINT,       /* printf(format, values) */
+    THREAD_CHECK,       /* unless value: record check number `check` with block and thread */
+    /* dst (shared, lanes) = value (E_LOAD of global, as many lanes: 4, 8 or 16 bytes), later; only the first
+     * `extent` elements come from memory, the rest become 0 (NULL: all) */
+    THREAD_COPY_ASYNC,
+    THREAD_COMMIT, /* the thread's asynchronous copies since the last commit become a group */
+    THREAD_WAIT    /* until at most `count` of the thread's groups are in flight */
 } thread_kind;
 
 typedef enum thread_scope { SCOPE_THREAD, SCOPE_WARP, SCOPE_WARPGROUP, SCOPE_BLOCK } thread_scope;
@@ -53,9 +55,10 @@ typedef struct thread_block {
 
 struct thread_stmt {
     thread_kind kind;
-    tg_loc at;         /* the DSL line that it serves */
-    const char *why;   /* printed as a comment where set: the reason for a statement that nobody wrote */
+    tg_loc at;       /* the DSL line that it serves */
+    const char *why; /* printed as a comment where set: the reason for a statement that nobody wrote */
     thread_scope participants;
+    int share; /* the collective operation it is a thread's share of, numbered from 1; 0: of none, or unknown */
     thread_stmt *next;
     buffer *buffer;
     var **result;
@@ -63,16 +66,17 @@ struct thread_stmt {
     node *dst, *value, *extent;
     bool accumulates;
     tg_reduction reduction;
-    int unroll;       /* THREAD_FOR: UNROLL_AUTO, UNROLL_FULL, UNROLL_WIDE, else the factor */
+    int unroll; /* THREAD_FOR: UNROLL_AUTO, UNROLL_FULL, UNROLL_WIDE, else the factor */
     int stride, width;
-    int barrier;      /* id; 0 is __syncthreads() */
-    int64_t count;    /* threads that meet; 0: all of the block.  THREAD_LET, THREAD_REDUCE_LANES: so many threads
-                         are known to hold the same result; 0: nothing is known */
+    int barrier; /* id; 0 is __syncthreads() */
+    /* Threads that meet; 0: all of the block.  THREAD_LET, THREAD_REDUCE_LANES: so many threads are known to hold
+     * the same result; 0: nothing is known. */
+    int64_t count;
     thread_completion *completion;
     const char *format;
     node **values;
     int nvalues;
-    int check;        /* index into thread_kernel.checks */
+    int check; /* index into thread_kernel.checks */
     thread_block body, otherwise;
 };
 
@@ -105,18 +109,19 @@ typedef struct thread_kernel {
     int nsettings;
     thread_param *params;
     int nparams;
-    node *grid[3]; /* x first; constants, or expressions over extents and scalars; index 1 where absent */
-    var *grid_var[3];   /* NULL where absent */
+    node *grid[3];    /* x first; constants, or expressions over extents and scalars; index 1 where absent */
+    var *grid_var[3]; /* NULL where absent */
     int64_t threads[3];
     var *thread_var[3]; /* NULL where absent */
     int64_t min_blocks; /* 0: none */
     thread_block body;
-    buffer **buffers;   /* all, by id; shared ones that nothing touches lie at offset -1 after thread_arena */
+    buffer **buffers; /* all, by id; shared ones that nothing touches lie at offset -1 after thread_arena */
     int nbuffers;
-    int nvars;          /* var ids are below this */
+    int nvars; /* var ids are below this */
+    int nshares; /* collective operations numbered so far */
     thread_check *checks;
     int nchecks;
-    int64_t shared_bytes; /* after thread_arena */
+    int64_t shared_bytes;   /* after thread_arena */
     bool shared_is_dynamic; /* more than the target's static limit: one extern array, buffers at offsets */
 } thread_kernel;
 

@@ -1,45 +1,113 @@
 /* thread_sync.c -- barriers for collective operations.
  *
- * Requires that statements which are a thread's share of a collective operation have SCOPE_BLOCK
- * participants; leaves a barrier between any two accesses of different threads to common bytes of which one
- * writes and one is such a share.  Barriers that the user wrote count and stay.  Hazards among the user's own
- * accesses are the user's own, as in CUDA.
+ * Requires that statements which are a thread's share of a collective operation have SCOPE_BLOCK participants,
+ * and the number of the operation in `share`; leaves a barrier between any two accesses of different threads to
+ * common bytes of which one writes and one is such a share, none of them to spare.  Barriers that the user wrote
+ * count and stay.  Hazards among the user's own accesses are the user's own, as in CUDA.
  *
- * One walk in program order with the list of accesses since the last barrier.  A conflict puts a barrier in
- * front of the statement, as late as possible; a loop's body is walked twice, the second time behind its own
- * end.  A branch or loop that threads leave differently is one statement: no barrier may stand inside. */
+ *     insert   one walk in program order with the accesses since the last barrier; a conflict puts a barrier in
+ *              front of the statement, as late as possible
+ *     prune    each barrier is taken away and the same walk looks whether anything is uncovered; the first such
+ *              thing is the reason of a barrier that stays
+ *
+ * The body of a loop is walked twice, the second time behind its own end.  Accesses that are left behind by an
+ * iteration are renamed: they use other variables than those of the iteration that is being walked, so that
+ * facts compares one iteration with any other, and within an iteration equal with equal.
+ *
+ * A branch or loop that threads leave differently is taken whole: no barrier may stand inside.  So is what
+ * belongs to one operation: it gives each element to one thread.
+ *
+ * An asynchronous copy writes twice: where it is issued, and at every wait that it may land at. */
 #include <string.h>
 
 #include "codegen/passes.h"
 
 typedef struct access {
-    node *ref;
-    bool is_write, is_atomic, is_collective;
+    fact_access where;
+    buffer *buffer;
+    tg_loc at;
+    bool is_write, is_atomic, is_collective, has_landed;
+    int share;             /* the operation that makes it; 0: of none, or of an earlier execution */
+    struct access *landed; /* the same at a wait */
+    struct past *past;     /* the same in an earlier iteration of this or that loop */
 } access;
+
+typedef struct past {
+    const thread_stmt *loop;
+    access *x;
+    struct past *next;
+} past;
 
 typedef struct accesses {
     arena *memory;
     int n, room;
-    access *item;
+    access **item;
 } accesses;
+
+/* What the walk carries along. */
+typedef struct flow {
+    accesses pending;  /* since the last barrier */
+    accesses inflight; /* asynchronous copies that may land at the next wait */
+} flow;
+
+typedef struct renaming {
+    var *from, *to;
+} renaming;
+
+/* What is worked out once for each statement. */
+typedef struct entry {
+    const thread_stmt *s;
+    bool is_gathered, is_gathered_deep, has_names, is_open_known, is_share_known;
+    bool is_one_share;
+    fact is_open;
+    accesses own, own_async; /* async: those of `own` that write later */
+    accesses deep, deep_async;
+    int nnames;
+    renaming *name; /* of the variables that it defines, bodies included */
+} entry;
+
+typedef struct pair {
+    const access *a, *b;
+    bool conflict;
+    struct pair *next;
+} pair;
+
+enum { PAIRS = 1 << 10 };
+
+typedef struct inserted {
+    thread_stmt *barrier;
+    thread_block *block;
+} inserted;
 
 typedef struct sync_state {
     thread_kernel *t;
+    arena *a;
+    diag *errors;
+    fact_block block;
+    bool has_all_axes;
     uniformity *uniform;
+    int nentries; /* a power of two */
+    entry *entries;
+    pair *pairs[PAIRS];
+    int nguards;
+    fact_access guards;           /* the conditions around: no ref */
+    bool is_check;                /* look, change nothing */
+    const access *first, *second; /* check: the first uncovered hazard */
+    int n, room;
+    inserted *item;
 } sync_state;
 
-/* ---- accesses ------------------------------------------------------------------------------------------ */
+/* ---- lists --------------------------------------------------------------------------------------------- */
 
-static void add(accesses *list, access x) {
+static void add(accesses *list, access *x) {
     for (int i = 0; i < list->n; i++) {
-        const access *old = &list->item[i];
-        if (old->ref == x.ref && old->is_write == x.is_write) {
+        if (list->item[i] == x) {
             return;
         }
     }
     if (list->n == list->room) {
         list->room = list->room ? 2 * list->room : 8;
-        access *more = ARENA_ARRAY(list->memory, access, list->room);
+        access **more = ARENA_ARRAY(list->memory, access *, list->room);
         if (list->n > 0) {
             memcpy(more, list->item, sizeof *more * (size_t)list->n);
         }
@@ -54,41 +122,268 @@ static void add_all(accesses *list, const accesses *more) {
     }
 }
 
+static accesses no_accesses(const sync_state *st) {
+    return (accesses){st->a, 0, 0, NULL};
+}
+
 static accesses copy_of(const accesses *list) {
     accesses copy = {list->memory, 0, 0, NULL};
     add_all(&copy, list);
     return copy;
 }
 
+/* ---- statements ---------------------------------------------------------------------------------------- */
+
+static entry *entry_of(sync_state *st, const thread_stmt *s) {
+    size_t at = ((size_t)(const void *)s >> 4) * 0x9e3779b97f4a7c15u >> 20;
+    for (;; at++) {
+        entry *e = &st->entries[at & (size_t)(st->nentries - 1)];
+        if (!e->s) {
+            e->s = s;
+            e->own = e->own_async = e->deep = e->deep_async = no_accesses(st);
+        }
+        if (e->s == s) {
+            return e;
+        }
+    }
+}
+
+static void count_statement(thread_stmt *s, void *user) {
+    (void)s;
+    ++*(int *)user;
+}
+
+/* A barrier of the block that stands; while it is looked whether it must, it does not. */
+static bool is_barrier(const thread_stmt *s) {
+    return s->kind == THREAD_BARRIER && s->participants == SCOPE_BLOCK;
+}
+
+static void set_barrier(thread_stmt *s, bool stands) {
+    s->participants = stands ? SCOPE_BLOCK : SCOPE_THREAD;
+}
+
+/* ---- accesses ------------------------------------------------------------------------------------------ */
+
+static void push_guard(sync_state *st, node *condition, bool negated) {
+    if (condition && st->nguards < FACT_GUARDS) {
+        st->guards.guard[st->nguards].condition = condition;
+        st->guards.guard[st->nguards].negated = negated;
+        st->guards.n = st->nguards + 1;
+    }
+    st->nguards++;
+}
+
+static void pop_guard(sync_state *st) {
+    st->nguards--;
+    st->guards.n = st->nguards < FACT_GUARDS ? st->nguards : FACT_GUARDS;
+}
+
 typedef struct gathering {
-    accesses *list;
+    sync_state *st;
     const thread_stmt *s;
+    entry *e;
 } gathering;
+
+/* Does s put down partial results of a reduction? */
+static bool is_partial(const thread_stmt *s) {
+    return !s->dst || buffer_root(s->dst->buffer)->reduction;
+}
 
 static void gather(node *ref, bool is_write, void *user) {
     const gathering *g = user;
     const buffer *root = buffer_root(ref->buffer);
-    if (root->space == TG_SHARED || root->space == TG_GLOBAL) {
-        /* what the operand of a fill or an allreduce reads is the user's own access */
-        const bool is_collective = g->s->participants == SCOPE_BLOCK && (is_write || root->reduction);
-        add(g->list, (access){ref, is_write, g->s->kind == THREAD_ATOMIC && is_write, is_collective});
+    if (root->space != TG_SHARED && root->space != TG_GLOBAL) {
+        return;
+    }
+    /* what the operand of an allreduce reads on its way to the partial results is the user's own access */
+    const bool is_operand = !is_write && !root->reduction && is_partial(g->s);
+    access *x = ARENA_NEW(g->st->a, access);
+    x->where = g->st->guards;
+    x->where.ref = ref;
+    x->buffer = ref->buffer;
+    x->at = g->s->at;
+    x->is_write = is_write;
+    x->is_atomic = g->s->kind == THREAD_ATOMIC && is_write;
+    x->is_collective = g->s->participants == SCOPE_BLOCK && !is_operand;
+    x->share = g->s->share;
+    add(&g->e->own, x);
+    if (is_write && g->s->kind == THREAD_COPY_ASYNC) {
+        x->is_collective = true;
+        add(&g->e->own_async, x);
     }
 }
 
 /* Of the statement itself. */
-static void own_accesses(thread_stmt *s, accesses *out) {
-    gathering g = {out, s};
-    thread_accesses(s, gather, &g);
+static entry *own_accesses(sync_state *st, thread_stmt *s) {
+    entry *e = entry_of(st, s);
+    if (!e->is_gathered) {
+        gathering g = {st, s, e};
+        thread_accesses(s, gather, &g);
+        e->is_gathered = true;
+    }
+    return e;
 }
 
-static void deep_accesses(thread_stmt *s, accesses *out) {
-    own_accesses(s, out);
+static void gather_deep(sync_state *st, thread_stmt *s, entry *all) {
+    const entry *e = own_accesses(st, s);
+    add_all(&all->deep, &e->own);
+    add_all(&all->deep_async, &e->own_async);
+    push_guard(st, s->kind == THREAD_IF ? s->value : NULL, false);
     for (thread_stmt *c = s->body.first; c; c = c->next) {
-        deep_accesses(c, out);
+        gather_deep(st, c, all);
     }
+    pop_guard(st);
+    push_guard(st, s->kind == THREAD_IF ? s->value : NULL, true);
     for (thread_stmt *c = s->otherwise.first; c; c = c->next) {
-        deep_accesses(c, out);
+        gather_deep(st, c, all);
     }
+    pop_guard(st);
+}
+
+/* Of the statement and everything in it. */
+static entry *deep_accesses(sync_state *st, thread_stmt *s) {
+    entry *e = entry_of(st, s);
+    if (!e->is_gathered_deep) {
+        gather_deep(st, s, e);
+        e->is_gathered_deep = true;
+    }
+    return e;
+}
+
+/* The operation that all of a statement, bodies included, is a share of. */
+typedef struct sharing {
+    int share;
+    bool is_mixed;
+} sharing;
+
+static void note_share(thread_stmt *s, void *user) {
+    sharing *all = user;
+    if (s->share) {
+        all->is_mixed |= all->share && all->share != s->share;
+        all->share = s->share;
+    } else if (s->kind != THREAD_FOR && s->kind != THREAD_IF && s->kind != THREAD_LET &&
+               s->kind != THREAD_DECL) {
+        all->is_mixed = true;
+    }
+}
+
+static bool is_one_share(sync_state *st, thread_stmt *s) {
+    entry *e = entry_of(st, s);
+    if (!e->is_share_known) {
+        sharing all = {0, false};
+        note_share(s, &all);
+        thread_walk(&s->body, note_share, &all);
+        thread_walk(&s->otherwise, note_share, &all);
+        e->is_one_share = all.share && !all.is_mixed;
+        e->is_share_known = true;
+    }
+    return e->is_one_share;
+}
+
+/* Do all threads of the block take the same way through s? */
+static bool is_open(sync_state *st, const thread_stmt *s) {
+    entry *e = entry_of(st, s);
+    const node *decides = s->kind == THREAD_FOR ? s->extent : s->value;
+    if (!e->is_open_known) {
+        e->is_open = facts_uniform(st->uniform, decides);
+        e->is_open_known = !facts_reads_memory(decides);
+    }
+    return e->is_open == FACT_YES;
+}
+
+/* ---- iterations that lie behind ------------------------------------------------------------------------ */
+
+typedef struct names {
+    sync_state *st;
+    entry *e;
+} names;
+
+static void count_names(thread_stmt *s, void *user) {
+    *(int *)user += s->nresults;
+}
+
+static void add_names(thread_stmt *s, void *user) {
+    const names *n = user;
+    for (int i = 0; i < s->nresults; i++) {
+        var *v = s->result[i];
+        var *other = thread_variable(n->st->t, v->kind, v->name, v->type, v->at);
+        other->lo = v->lo;
+        other->hi = v->hi;
+        n->e->name[n->e->nnames++] = (renaming){v, other};
+    }
+}
+
+static entry *names_of(sync_state *st, thread_stmt *s) {
+    entry *e = entry_of(st, s);
+    if (!e->has_names) {
+        int n = s->nresults;
+        names all = {st, e};
+        e->has_names = true;
+        thread_walk(&s->body, count_names, &n);
+        thread_walk(&s->otherwise, count_names, &n);
+        e->name = ARENA_ARRAY(st->a, renaming, n + 1);
+        add_names(s, &all);
+        thread_walk(&s->body, add_names, &all);
+        thread_walk(&s->otherwise, add_names, &all);
+    }
+    return e;
+}
+
+/* A name of what depends on no memory is opened; the others get other names. */
+static node *rename_node(node *x, void *user) {
+    const names *n = user;
+    for (int i = 0; x->kind == E_VAR && i < n->e->nnames; i++) {
+        if (n->e->name[i].from == x->var) {
+            node *named = x->var->value;
+            return named && !facts_reads_memory(named) ? thread_map(n->st->a, named, rename_node, user)
+                                                       : expr_var(n->st->a, x->at, n->e->name[i].to);
+        }
+    }
+    return NULL;
+}
+
+/* x as that of an earlier iteration of the loop. */
+static access *past_of(sync_state *st, access *x, thread_stmt *loop) {
+    for (const past *p = x->past; p; p = p->next) {
+        if (p->loop == loop) {
+            return p->x;
+        }
+    }
+    names n = {st, names_of(st, loop)};
+    past *p = ARENA_NEW(st->a, past);
+    access *y = ARENA_NEW(st->a, access);
+    *y = *x;
+    y->past = NULL;
+    y->landed = NULL;
+    y->share = 0;
+    y->where.ref = thread_map(st->a, x->where.ref, rename_node, &n);
+    for (int i = 0; i < y->where.n; i++) {
+        y->where.guard[i].condition = thread_map(st->a, x->where.guard[i].condition, rename_node, &n);
+    }
+    const bool is_same = y->where.ref == x->where.ref && x->share == 0;
+    *p = (past){loop, is_same ? x : y, x->past};
+    x->past = p;
+    return p->x;
+}
+
+/* Round the end of the loop. */
+static void leave(sync_state *st, accesses *list, thread_stmt *loop) {
+    const accesses old = copy_of(list);
+    list->n = 0;
+    for (int i = 0; i < old.n; i++) {
+        add(list, past_of(st, old.item[i], loop));
+    }
+}
+
+static access *landed(sync_state *st, access *x) {
+    if (!x->landed) {
+        x->landed = ARENA_NEW(st->a, access);
+        *x->landed = *x;
+        x->landed->has_landed = true;
+        x->landed->share = 0;
+        x->landed->past = NULL;
+    }
+    return x->landed;
 }
 
 /* ---- conflicts ----------------------------------------------------------------------------------------- */
@@ -113,83 +408,138 @@ static bool has_all_axes(const thread_kernel *t) {
     return true;
 }
 
-static bool conflict(const thread_kernel *t, const access *a, const access *b) {
-    if (!(a->is_write || b->is_write) || !(a->is_collective || b->is_collective) ||
-        (a->is_atomic && b->is_atomic) || !may_share_bytes(a->ref->buffer, b->ref->buffer)) {
-        return false;
+/* Facts are asked once for each pair. */
+static bool may_meet(sync_state *st, const access *a, const access *b) {
+    const size_t hash = ((size_t)(const void *)a >> 4) * 31 + ((size_t)(const void *)b >> 4);
+    pair **slot = &st->pairs[(hash ^ hash >> 10) % PAIRS];
+    for (pair *p = *slot; p; p = p->next) {
+        if (p->a == a && p->b == b) {
+            return p->conflict;
+        }
     }
-    if (a->ref == b->ref && a->is_collective) {
-        return false; /* a collective operation gives each element to one thread, the same every time */
-    }
-    return !has_all_axes(t) || facts_disjoint(t->memory, t->thread_var, a->ref, b->ref) != FACT_YES;
+    pair *p = ARENA_NEW(st->a, pair);
+    *p = (pair){a, b, true, *slot};
+    *slot = p;
+    p->conflict = !st->has_all_axes || facts_apart(&st->block, &a->where, &b->where) != FACT_YES;
+    return p->conflict;
+}
+
+static bool conflict(sync_state *st, const access *a, const access *b) {
+    return (a->is_write || b->is_write) && (a->is_collective || b->is_collective) &&
+           !(a->is_atomic && b->is_atomic) && may_share_bytes(a->buffer, b->buffer) &&
+           !(a->share && a->share == b->share) && may_meet(st, a, b);
 }
 
 /* The first access in `before` that one in `now` must not overtake. */
-static const access *hazard(const thread_kernel *t, const accesses *before, const accesses *now,
+static const access *hazard(sync_state *st, const accesses *before, const accesses *now,
                             const access **second) {
     for (int i = 0; i < before->n; i++) {
         for (int j = 0; j < now->n; j++) {
-            if (conflict(t, &before->item[i], &now->item[j])) {
-                *second = &now->item[j];
-                return &before->item[i];
+            if (conflict(st, before->item[i], now->item[j])) {
+                *second = now->item[j];
+                return before->item[i];
             }
         }
     }
     return NULL;
 }
 
-static const char *reason(const thread_kernel *t, const access *first, const access *second) {
+static const char *reason(const sync_state *st, const access *first, const access *second) {
     static const char *const partial[] = {[TG_SUM] = "sum", [TG_MAX] = "maximum", [TG_MIN] = "minimum"};
-    const buffer *b = first->ref->buffer;
+    const buffer *b = first->buffer;
     if (!first->is_write) {
-        return arena_print(t->memory, "%s has been read before it is written again", b->name);
+        return arena_print(st->a, "%s has been read before it is written again", b->name);
     }
     if (second->is_write) {
-        return arena_print(t->memory, "%s is written in this order", b->name);
+        return arena_print(st->a, "%s is written in this order", b->name);
     }
     if (b->space == TG_SHARED && b->reduction) {
-        return arena_print(t->memory, "every partial %s is in %s before it is read", partial[b->reduction],
+        return arena_print(st->a, "every partial %s is in %s before it is read", partial[b->reduction],
                            b->name);
     }
-    return arena_print(t->memory, "all of %s is written before it is read", b->name);
+    return arena_print(st->a, "all of %s %s before it is read", b->name,
+                       first->has_landed ? "has landed" : "is written");
+}
+
+/* ---- barriers ------------------------------------------------------------------------------------------ */
+
+static void remember(sync_state *st, thread_stmt *barrier, thread_block *b) {
+    if (st->n == st->room) {
+        st->room = st->room ? 2 * st->room : 8;
+        inserted *more = ARENA_ARRAY(st->a, inserted, st->room);
+        if (st->n > 0) {
+            memcpy(more, st->item, sizeof *more * (size_t)st->n);
+        }
+        st->item = more;
+    }
+    st->item[st->n++] = (inserted){barrier, b};
+}
+
+/* Where a block is being walked. */
+typedef struct cursor {
+    thread_block *block;
+    thread_stmt *before, *s; /* the last statement or barrier in front of s */
+} cursor;
+
+/* A barrier must stand in front of the statement: it is put there, or the lack of it noted. */
+static void need(sync_state *st, cursor *c, const access *first, const access *second) {
+    if (st->is_check) {
+        st->second = st->first ? st->second : second;
+        st->first = st->first ? st->first : first;
+        return;
+    }
+    thread_stmt *barrier = ARENA_NEW(st->a, thread_stmt);
+    barrier->kind = THREAD_BARRIER;
+    barrier->at = c->s->at;
+    barrier->participants = SCOPE_BLOCK;
+    barrier->next = c->s;
+    if (c->before) {
+        c->before->next = barrier;
+    } else {
+        c->block->first = barrier;
+    }
+    c->before = barrier;
+    remember(st, barrier, c->block);
+    uniformity_barrier(st->uniform);
+}
+
+/* What must be ordered behind `before`; true when a barrier was needed. */
+static bool order(sync_state *st, cursor *c, accesses *before, const accesses *now) {
+    const access *second = NULL;
+    const access *first = hazard(st, before, now, &second);
+    if (first) {
+        need(st, c, first, second);
+        before->n = 0;
+    }
+    return first != NULL;
 }
 
 /* ---- the walk ------------------------------------------------------------------------------------------ */
 
-static void walk(sync_state *st, thread_block *b, accesses *pending);
+static void walk(sync_state *st, thread_block *b, flow *f);
 
-static thread_stmt *barrier_before(sync_state *st, thread_stmt *s, const char *why) {
-    thread_stmt *barrier = ARENA_NEW(st->t->memory, thread_stmt);
-    barrier->kind = THREAD_BARRIER;
-    barrier->at = s->at;
-    barrier->participants = SCOPE_BLOCK;
-    barrier->why = why;
-    barrier->next = s;
-    uniformity_barrier(st->uniform);
-    return barrier;
-}
-
-/* Do all threads of the block take the same way through s? */
-static bool is_open(sync_state *st, const thread_stmt *s) {
-    const node *decides = s->kind == THREAD_FOR ? s->extent : s->value;
-    return (s->kind == THREAD_FOR || s->kind == THREAD_IF) && facts_uniform(st->uniform, decides) == FACT_YES;
-}
-
-static void walk_branch(sync_state *st, thread_stmt *s, accesses *pending) {
-    accesses other = copy_of(pending);
-    walk(st, &s->body, pending);
-    walk(st, &s->otherwise, &other);
-    add_all(pending, &other);
+/* Scopes that are walked through, and not taken whole. */
+static bool is_walked(sync_state *st, thread_stmt *s) {
+    return (s->kind == THREAD_FOR || s->kind == THREAD_IF) && !is_one_share(st, s) && is_open(st, s);
 }
 
 /* What a block touches before its first barrier; true when every way through it meets one. */
-static bool before_barrier(thread_block *b, accesses *out) {
+static bool before_barrier(sync_state *st, thread_block *b, accesses *out) {
     for (thread_stmt *s = b->first; s; s = s->next) {
-        if (s->kind == THREAD_BARRIER) {
+        if (is_barrier(s)) {
             return true;
         }
-        own_accesses(s, out);
-        const bool body = before_barrier(&s->body, out), other = before_barrier(&s->otherwise, out);
+        if (!is_walked(st, s)) {
+            add_all(out, &deep_accesses(st, s)->deep);
+            continue;
+        }
+        add_all(out, &own_accesses(st, s)->own);
+        push_guard(st, s->kind == THREAD_IF ? s->value : NULL, false);
+        const bool body = before_barrier(st, &s->body, out);
+        pop_guard(st);
+        push_guard(st, s->kind == THREAD_IF ? s->value : NULL, true);
+        const bool other = before_barrier(st, &s->otherwise, out);
+        pop_guard(st);
         if ((s->kind == THREAD_IF && body && other) || (s->kind == THREAD_FOR && body && s->extent->lo > 0)) {
             return true;
         }
@@ -197,84 +547,203 @@ static bool before_barrier(thread_block *b, accesses *out) {
     return false;
 }
 
-/* First what the loop needs by itself, round its end too; then what comes in.  An access before the loop that
- * the loop must not overtake, given here, asks for one barrier in front of the loop and not one an iteration.
- */
-static const access *walk_loop(sync_state *st, thread_stmt *s, accesses *pending, const access **second) {
-    const accesses before = copy_of(pending);
-    accesses *start = ARENA_NEW(pending->memory, accesses);
-    *start = (accesses){pending->memory, 0, 0, NULL};
-    pending->n = 0;
-    walk(st, &s->body, pending);
+/* What came before a scope and what the scope itself leaves.  An access before it that it must not overtake asks
+ * for one barrier in front of it, and not for one inside. */
+static void join_before(sync_state *st, cursor *c, accesses *before, flow *f) {
+    accesses start = no_accesses(st);
+    thread_stmt *s = c->s;
+    push_guard(st, s->kind == THREAD_IF ? s->value : NULL, false);
+    bool always = before_barrier(st, &s->body, &start);
+    pop_guard(st);
+    if (s->kind == THREAD_IF) {
+        push_guard(st, s->value, true);
+        always = before_barrier(st, &s->otherwise, &start) && always;
+        pop_guard(st);
+    }
+    always = always && (s->kind == THREAD_IF || s->extent->lo > 0);
+    if (!order(st, c, before, &start) && !always) {
+        add_all(&f->pending, before);
+    }
+}
+
+/* First what the branches need by themselves. */
+static void walk_branch(sync_state *st, cursor *c, flow *f) {
+    thread_stmt *s = c->s;
+    accesses before = copy_of(&f->pending);
+    flow other = {no_accesses(st), copy_of(&f->inflight)};
+    f->pending.n = 0;
+    push_guard(st, s->value, false);
+    walk(st, &s->body, f);
+    pop_guard(st);
+    push_guard(st, s->value, true);
+    walk(st, &s->otherwise, &other);
+    pop_guard(st);
+    add_all(&f->pending, &other.pending);
+    add_all(&f->inflight, &other.inflight);
+    join_before(st, c, &before, f);
+}
+
+static void walk_loop(sync_state *st, cursor *c, flow *f) {
+    thread_stmt *s = c->s;
+    accesses before = copy_of(&f->pending);
+    f->pending.n = 0;
+    walk(st, &s->body, f);
     if (s->extent->hi > 1) {
-        walk(st, &s->body, pending);
+        leave(st, &f->pending, s);
+        leave(st, &f->inflight, s);
+        walk(st, &s->body, f);
     }
-    const bool always_barrier = before_barrier(&s->body, start) && s->extent->lo > 0;
-    const access *first = hazard(st->t, &before, start, second);
-    if (!first && !always_barrier) {
-        add_all(pending, &before);
-    }
-    return first;
+    join_before(st, c, &before, f);
 }
 
-/* One statement; the reason when a barrier must stand in front of it, else NULL. */
-static const char *step(sync_state *st, thread_stmt *s, accesses *pending) {
-    const bool open = is_open(st, s);
-    accesses now = {pending->memory, 0, 0, NULL};
-    const access *second = NULL;
-    if (open) {
-        own_accesses(s, &now);
-    } else {
-        deep_accesses(s, &now);
-    }
-    const access *first = hazard(st->t, pending, &now, &second);
-    const char *why = first ? reason(st->t, first, second) : NULL;
-    if (first) {
-        pending->n = 0;
-    }
-    add_all(pending, &now);
+/* What s does to what is uniform, bodies included. */
+static void note_deep(sync_state *st, thread_stmt *s) {
     thread_note(st->t, st->uniform, s);
-    if (open && s->kind == THREAD_IF) {
-        walk_branch(st, s, pending);
-    } else if (open) {
-        first = walk_loop(st, s, pending, &second);
-        why = first ? reason(st->t, first, second) : why;
-    } else if ((s->kind == THREAD_IF || s->kind == THREAD_FOR) && hazard(st->t, &now, &now, &second)) {
-        tg_bug("a barrier would have to stand where threads part (line %d)", s->at.line);
+    for (thread_stmt *c = s->body.first; c; c = c->next) {
+        note_deep(st, c);
     }
-    return why;
+    for (thread_stmt *c = s->otherwise.first; c; c = c->next) {
+        note_deep(st, c);
+    }
 }
 
-static void walk(sync_state *st, thread_block *b, accesses *pending) {
-    thread_stmt *before = NULL;
-    for (thread_stmt *s = b->first; s; before = s, s = s->next) {
-        const char *why = NULL;
-        if (s->kind == THREAD_BARRIER) {
-            pending->n = 0;
-            uniformity_barrier(st->uniform);
-        } else if ((why = step(st, s, pending)) != NULL) {
-            thread_stmt *barrier = barrier_before(st, s, why);
-            if (before) {
-                before->next = barrier;
-            } else {
-                b->first = barrier;
+static bool is_behind_itself(const access *first, const access *second) {
+    return first == second || (first->where.ref == second->where.ref && first->share == second->share);
+}
+
+/* Both ends in a scope that threads leave differently. */
+static void refuse_inside(sync_state *st, const thread_stmt *s, const accesses *now) {
+    for (int i = 0; i < now->n; i++) {
+        for (int j = i + 1; j < now->n; j++) {
+            const access *a = now->item[i], *b = now->item[j];
+            if (is_behind_itself(a, b) || !conflict(st, a, b)) {
+                continue;
             }
+            diag_error(
+                st->errors, b->at,
+                "a barrier is needed between the access to '%s' at line %d and this one, but threads part "
+                "at line %d: move one of them out of that scope",
+                a->buffer->name, a->at.line, s->at.line);
+            return;
+        }
+    }
+}
+
+/* A statement without scopes, or a scope taken whole. */
+static void step_whole(sync_state *st, cursor *c, flow *f) {
+    thread_stmt *s = c->s;
+    const bool is_scope = s->kind == THREAD_FOR || s->kind == THREAD_IF;
+    const entry *e = deep_accesses(st, s);
+    order(st, c, &f->pending, &e->deep);
+    if (is_scope && !st->is_check && !is_one_share(st, s)) {
+        refuse_inside(st, s, &e->deep);
+    }
+    add_all(&f->pending, &e->deep);
+    add_all(&f->inflight, &e->deep_async);
+    note_deep(st, s);
+}
+
+static void step(sync_state *st, cursor *c, flow *f) {
+    thread_stmt *s = c->s;
+    if (is_barrier(s)) {
+        f->pending.n = 0;
+        uniformity_barrier(st->uniform);
+        return;
+    }
+    if (s->kind == THREAD_WAIT) {
+        for (int i = 0; i < f->inflight.n; i++) {
+            add(&f->pending, landed(st, f->inflight.item[i]));
+        }
+        f->inflight.n = s->count == 0 ? 0 : f->inflight.n;
+        return;
+    }
+    const bool is_scope = (s->kind == THREAD_FOR || s->kind == THREAD_IF) && !is_one_share(st, s);
+    if (is_scope) { /* what decides is read first, and agreed upon then */
+        const entry *e = own_accesses(st, s);
+        order(st, c, &f->pending, &e->own);
+        add_all(&f->pending, &e->own);
+    }
+    if (!is_scope || !is_open(st, s)) {
+        step_whole(st, c, f);
+        return;
+    }
+    thread_note(st->t, st->uniform, s);
+    if (s->kind == THREAD_FOR) {
+        walk_loop(st, c, f);
+    } else {
+        walk_branch(st, c, f);
+    }
+}
+
+static void walk(sync_state *st, thread_block *b, flow *f) {
+    cursor c = {b, NULL, NULL};
+    for (c.s = b->first; c.s && !st->first; c.s = c.s->next) {
+        step(st, &c, f);
+        c.before = c.s;
+    }
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------------ */
+
+static void walk_kernel(sync_state *st) {
+    flow f = {no_accesses(st), no_accesses(st)};
+    st->uniform = uniformity_new(st->a, st->t->nvars, st->t->nbuffers);
+    st->first = st->second = NULL;
+    walk(st, &st->t->body, &f);
+}
+
+static void unlink_barrier(const inserted *x) {
+    thread_stmt *before = NULL;
+    for (thread_stmt *s = x->block->first; s != x->barrier; s = s->next) {
+        before = s;
+    }
+    if (before) {
+        before->next = x->barrier->next;
+    } else {
+        x->block->first = x->barrier->next;
+    }
+}
+
+/* What one barrier does, others may do too. */
+static void prune(sync_state *st) {
+    st->is_check = true;
+    for (int i = 0; i < st->n; i++) {
+        thread_stmt *barrier = st->item[i].barrier;
+        set_barrier(barrier, false);
+        walk_kernel(st);
+        if (st->first) {
+            set_barrier(barrier, true);
+            barrier->why = reason(st, st->first, st->second);
+        } else {
+            unlink_barrier(&st->item[i]);
         }
     }
 }
 
 static void find_collective(thread_stmt *s, void *user) {
     bool *found = user;
-    *found |= s->participants == SCOPE_BLOCK && s->kind != THREAD_BARRIER;
+    *found |= (s->participants == SCOPE_BLOCK && s->kind != THREAD_BARRIER) || s->kind == THREAD_COPY_ASYNC;
+}
+
+static sync_state prepare(thread_kernel *t, diag *errors) {
+    sync_state st = {
+        .t = t, .a = t->memory, .errors = errors, .block = facts_block(t->memory, t->thread_var)};
+    int n = 0;
+    thread_walk(&t->body, count_statement, &n);
+    st.has_all_axes = has_all_axes(t);
+    for (st.nentries = 64; st.nentries < 4 * n;) {
+        st.nentries *= 2;
+    }
+    st.entries = ARENA_ARRAY(st.a, entry, st.nentries);
+    return st;
 }
 
 void thread_sync(thread_kernel *t, diag *errors) {
     bool any = false;
-    (void)errors;
     thread_walk(&t->body, find_collective, &any);
     if (any) {
-        sync_state st = {t, uniformity_new(t->memory, t->nvars, t->nbuffers)};
-        accesses pending = {t->memory, 0, 0, NULL};
-        walk(&st, &t->body, &pending);
+        sync_state st = prepare(t, errors);
+        walk_kernel(&st);
+        prune(&st);
     }
 }

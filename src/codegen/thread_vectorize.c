@@ -50,6 +50,7 @@ typedef struct wide {
     int lanes;
     bool failed, is_trial, is_copy; /* is_copy: nothing but copies between equal types, and constants */
     thread_scope participants;      /* of the accesses */
+    int share;
     int n;
     access item[MAX_ACCESSES];
     int npieces;
@@ -57,8 +58,8 @@ typedef struct wide {
 } wide;
 
 /* Nobody wrote that a loop which is only tried must be wide. */
-#define FAIL(w, at, ...)                                                                                     \
-    ((w)->failed = true,                                                                                     \
+#define FAIL(w, at, ...) \
+    ((w)->failed = true, \
      (w)->is_trial ? (void)0 : (void)diag_error((w)->errors, at, "vectorized: " __VA_ARGS__))
 
 static bool is_memory(const buffer *b) {
@@ -98,6 +99,8 @@ static void locate(wide *w, access *x) {
              (long long)step);
     } else if (!affine_of(offset, &x->first)) {
         FAIL(w, x->at, "'%s' has too many parts in its address", words(w, x->ref));
+    } else if (!affine_step(x->ref->arg[x->ref->n - 1], w->k, &step) || step != 1) {
+        FAIL(w, x->at, "'%s' goes from row to row: a wide access stays in one", words(w, x->ref));
     }
     for (int i = 0; i < x->first.n; i++) {
         if (x->first.term[i].x->kind == E_VAR && x->first.term[i].x->var == w->k) {
@@ -184,6 +187,7 @@ static void find_loop(wide *w, thread_stmt *s, node *guard) {
 
 static void find_statement(wide *w, thread_stmt *s, node *guard) {
     w->participants = s->participants > w->participants ? s->participants : w->participants;
+    w->share = s->share ? s->share : w->share;
     find_reads(w, s->value, s->at, guard);
     switch (s->kind) {
     case THREAD_STORE:
@@ -536,6 +540,7 @@ static void wide_store(wide *w, thread_block *b, tg_loc at, node *dst, node *x) 
     thread_stmt *s = thread_store(w->t, b, dst, x);
     s->at = at;
     s->participants = w->participants;
+    s->share = w->share;
 }
 
 static void emit_copies(wide *w, const renaming *r, thread_block *from, thread_block *b, node *guard) {

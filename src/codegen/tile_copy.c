@@ -40,6 +40,7 @@ typedef struct move {
     node *outside;         /* what padded reads give, in the type of the destination */
     const node *driver;    /* the region of the fragment whose layout drives; NULL: memory */
     bool is_own;           /* of a local: every thread for itself */
+    int share;             /* its number among collective operations; 0 where every thread is for itself */
     spread w;
     node *origin[TG_MAX_RANK]; /* by dimension of the layout: already part of w.index, so of no corner */
     int nlimits;
@@ -397,6 +398,7 @@ static void store(const move *m, node *x) {
     thread_stmt *s = thread_store(m->l->t, m->w.block, destination(m), x);
     s->at = m->s->at;
     s->participants = m->is_own ? SCOPE_THREAD : SCOPE_BLOCK;
+    s->share = m->share;
     s->why = m->s->why;
 }
 
@@ -519,12 +521,14 @@ static void emit_async(move *m) {
     s->value = expr_load(l->a, m->s->at, element_of(m, m->src, m->w.index, lanes));
     s->extent = valid_elements(m);
     s->participants = SCOPE_BLOCK;
+    s->share = m->share;
     s->why = m->s->why;
 }
 
 /* ---- one statement ------------------------------------------------------------------------------------- */
 
 static void emit(move *m, thread_block *b) {
+    m->share = m->is_own ? 0 : ++m->l->t->nshares;
     m->w.at = m->s->at;
     m->w.in_registers = is_fragment(m->dst) || is_fragment(m->src) || m->is_own;
     m->w.once = !m->is_own && !is_fragment(m->dst);

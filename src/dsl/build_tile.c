@@ -164,7 +164,8 @@ static bool check_options(tg_kernel *k, tg_loc at, const tg_copy_options *o, con
         return false;
     }
     node *outside = expr_const(&k->memory, at, value_real(TYPE_REAL, o->outside));
-    return build_convert(k, at, arena_print(&k->memory, "'%s'", b->name), b->type, outside) != NULL;
+    return o->outside == 0.0 ||
+           build_convert(k, at, arena_print(&k->memory, "'%s'", b->name), b->type, outside) != NULL;
 }
 
 /* Tile operations do not write into reducers but through accum; `word` says what is tried. */
