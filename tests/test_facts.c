@@ -333,8 +333,10 @@ Test(facts, a_name_of_what_memory_held_does_not_stand_for_what_it_holds) {
 
 static fact apart(world *w, buffer *b, node *x, node *y, int lanes) {
     var *const thread_var[3] = {&w->v[0], &w->v[1], NULL};
-    return facts_disjoint(&w->memory, thread_var, expr_ref(&w->memory, here, b, 1, &x, lanes),
-                          expr_ref(&w->memory, here, b, 1, &y, 1));
+    const fact_block block = facts_block(&w->memory, thread_var);
+    const fact_access first = {.ref = expr_ref(&w->memory, here, b, 1, &x, lanes)};
+    const fact_access second = {.ref = expr_ref(&w->memory, here, b, 1, &y, 1)};
+    return facts_apart(&block, &first, &second);
 }
 
 Test(facts, threads_that_keep_to_their_own_elements_are_disjoint) {

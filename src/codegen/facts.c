@@ -209,7 +209,7 @@ static bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
 /* ---- enumeration --------------------------------------------------------------------------------------- */
 
 /* An expression is judged at so many points at most; the elements of a buffer that threads share, at more. */
-enum { POINT_VARS = 6, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 12, ELEMENT_LIMIT = 1 << 14 };
+enum { POINT_VARS = 12, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 12, ELEMENT_LIMIT = 1 << 14 };
 
 /* One value for each variable of an expression. */
 typedef struct point {
@@ -615,31 +615,232 @@ fact facts_uniform(const uniformity *u, const node *x) {
     return all == FACT_YES ? all : uniform_by_enumeration(x);
 }
 
-/* ---- disjoint ------------------------------------------------------------------------------------------ */
+/* ---- apart --------------------------------------------------------------------------------------------- */
 
-enum { SPAN_LIMIT = 1 << 16 };
+enum { SPAN_LIMIT = 1 << 16, WORK_LIMIT = 1 << 17 };
 
-typedef struct touched {
-    int64_t lo, hi;
-    int32_t *owner; /* by offset: linear thread plus one; 0 nobody; -1 several */
-} touched;
+/* The elements of one access, in units of bytes that both accesses share. */
+typedef struct side {
+    const fact_access *access;
+    affine a; /* what is left of the offset */
+    int64_t lanes;
+    point p;         /* thread axes, then what this access alone names; then what both name */
+    int own;         /* of these the first so many are the access's own */
+    unsigned usable; /* guards whose variables are all there, with all their values: a bit each */
+} side;
 
-static bool is_block_constant(const node *x) {
-    return x->kind == E_VAR &&
-           (x->var->kind == VAR_GRID || x->var->kind == VAR_SCALAR || x->var->kind == VAR_EXTENT);
+typedef struct comparison {
+    const fact_block *block;
+    side a, b;
+    int64_t modulus; /* compared modulo this: the factors of what is not known; 0: as they are */
+    int64_t lo, hi;  /* of the offsets now */
+    int64_t work;
+} comparison;
+
+static int64_t gcd(int64_t x, int64_t y) {
+    x = x < 0 ? -x : x;
+    y = y < 0 ? -y : y;
+    while (y != 0) {
+        const int64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return x;
 }
 
-/* The affine offset without its block constants, which go to `common`. */
-static bool split(arena *memory, const node *ref, affine *own, affine *common) {
-    affine all;
-    if (!affine_of(expr_offset(memory, ref), &all)) {
+/* The same number in all threads at the same time, as far as its text shows. */
+static bool is_common(const node *x) {
+    x = meaning(x);
+    if (x->kind == E_VAR) {
+        const var *v = x->var;
+        return v->kind == VAR_LET ? v->value && is_common(v->value)
+                                  : v->kind != VAR_THREAD && v->kind != VAR_PARALLEL;
+    }
+    if (x->kind == E_LOAD) {
+        const tg_space space = buffer_root(x->arg[0]->buffer)->space;
+        if (space != TG_GLOBAL && space != TG_SHARED) {
+            return false;
+        }
+    }
+    for (int i = 0; i < x->n; i++) {
+        if (!is_common(x->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What memory held may have changed between two reads; a name of it has not. */
+static bool is_common_term(const node *x) {
+    return (x->kind == E_VAR || !facts_reads_memory(x)) && is_common(x);
+}
+
+/* Without what both have. */
+static void cancel(affine *a, affine *b) {
+    for (int i = a->n - 1; i >= 0; i--) {
+        for (int j = 0; j < b->n; j++) {
+            if (a->term[i].factor == b->term[j].factor && expr_equal(a->term[i].x, b->term[j].x) &&
+                is_common_term(a->term[i].x)) {
+                a->term[i] = a->term[--a->n];
+                b->term[j] = b->term[--b->n];
+                break;
+            }
+        }
+    }
+}
+
+/* After how many steps of v the value of x comes again; 0: not known. */
+static int64_t period(const node *x, const var *v) {
+    x = meaning(x);
+    if (!facts_depends(x, v)) {
+        return 1;
+    }
+    if (x->kind == E_OP && x->op == TG_MOD && x->arg[0]->lo >= 0 && x->arg[1]->kind == E_CONST) {
+        int64_t step;
+        return affine_step(x->arg[0], v, &step) ? x->arg[1]->ival : 0;
+    }
+    int64_t all = x->kind == E_OP || x->kind == E_CAST ? 1 : 0;
+    for (int i = 0; i < x->n && all > 0; i++) {
+        const int64_t one = period(x->arg[i], v);
+        all = one > 0 && one < AXIS_LIMIT ? all / gcd(all, one) * one : 0;
+    }
+    return all < AXIS_LIMIT ? all : 0;
+}
+
+/* Adds the variables of a term, those of long loops by as many values as there are different results. */
+static bool collect_periods(point *p, const node *whole, const node *x) {
+    x = meaning(x);
+    if (x->kind == E_VAR && x->var->kind != VAR_LET && type_is_integer(x->var->type) &&
+        x->var->hi - x->var->lo >= AXIS_LIMIT && find(p, x->var) < 0) {
+        const int64_t n = period(whole, x->var);
+        if (n == 0 || p->n == POINT_VARS) {
+            return false;
+        }
+        p->v[p->n] = x->var;
+        p->lo[p->n] = p->now[p->n] = x->var->lo;
+        p->hi[p->n++] = x->var->lo + n - 1;
+        return true;
+    }
+    if (x->kind == E_VAR || x->kind == E_CONST) {
+        return collect(p, x);
+    }
+    if (x->kind == E_LOAD || x->kind == E_BITCAST || x->kind == E_POISON) {
         return false;
     }
-    *own = (affine){.constant = all.constant};
-    *common = (affine){.constant = 0};
-    for (int i = 0; i < all.n; i++) {
-        affine *to = is_block_constant(all.term[i].x) ? common : own;
-        to->term[to->n++] = all.term[i];
+    for (int i = 0; i < x->n; i++) {
+        if (!collect_periods(p, whole, x->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_threads(point *p, var *const thread_var[3]) {
+    p->n = 0;
+    for (int i = 0; i < 3; i++) {
+        if (thread_var[i]) {
+            p->v[p->n] = thread_var[i];
+            p->lo[p->n] = p->now[p->n] = 0;
+            p->hi[p->n++] = thread_var[i]->hi;
+        }
+    }
+}
+
+/* The variables of all terms; a term that cannot be enumerated is dropped, its factor goes to the modulus. */
+static void collect_terms(comparison *c, side *s) {
+    add_threads(&s->p, c->block->thread_var);
+    for (int i = s->a.n - 1; i >= 0; i--) {
+        const point before = s->p;
+        if (!collect_periods(&s->p, s->a.term[i].x, s->a.term[i].x) || points(&s->p) > ELEMENT_LIMIT) {
+            s->p = before;
+            c->modulus = gcd(c->modulus, s->a.term[i].factor);
+            s->a.term[i] = s->a.term[--s->a.n];
+        }
+    }
+}
+
+/* Variables that both name have one value at a time: they go to the end, in the same order. */
+static void share_variables(comparison *c) {
+    side *a = &c->a, *b = &c->b;
+    a->own = a->p.n;
+    b->own = b->p.n;
+    for (int i = a->own - 1; i >= 0; i--) {
+        const int j = find(&b->p, a->p.v[i]);
+        if (j < 0 || j >= b->own || a->p.v[i]->kind == VAR_THREAD || a->p.v[i]->kind == VAR_PARALLEL) {
+            continue;
+        }
+        side *const both[2] = {a, b};
+        const int at[2] = {i, j};
+        for (int k = 0; k < 2; k++) { /* swapped with the last of its own */
+            point *p = &both[k]->p;
+            const int last = --both[k]->own;
+            const var *v = p->v[at[k]];
+            const int64_t hi = p->hi[at[k]], lo = p->lo[at[k]];
+            p->v[at[k]] = p->v[last];
+            p->lo[at[k]] = p->now[at[k]] = p->lo[last];
+            p->hi[at[k]] = p->hi[last];
+            p->v[last] = v;
+            p->lo[last] = p->now[last] = lo;
+            p->hi[last] = hi;
+        }
+    }
+}
+
+/* To the next value of the first n variables; false after the last (then back at the first). */
+static bool advance_first(point *p, int n) {
+    for (int i = 0; i < n; i++) {
+        if (++p->now[i] <= p->hi[i]) {
+            return true;
+        }
+        p->now[i] = p->lo[i];
+    }
+    return false;
+}
+
+/* To the next value of the variables that both name. */
+static bool advance_shared(comparison *c) {
+    point *a = &c->a.p, *b = &c->b.p;
+    for (int i = 0; i < a->n - c->a.own; i++) {
+        const int at = c->a.own + i, to = c->b.own + i;
+        const int64_t n = a->hi[at] - a->lo[at] + 1, m = b->hi[to] - b->lo[to] + 1;
+        const int64_t most = a->lo[at] + n / gcd(n, m) * m - 1; /* both periods */
+        if (++a->now[at] <= (most < a->v[at]->hi ? most : a->v[at]->hi)) {
+            b->now[to] = a->now[at];
+            return true;
+        }
+        a->now[at] = b->now[to] = a->lo[at];
+    }
+    return false;
+}
+
+/* Are all values of the variables of x looked at? */
+static bool is_full(const point *p, const node *x) {
+    x = meaning(x);
+    if (x->kind == E_VAR) {
+        const int at = find(p, x->var);
+        return at >= 0 && p->lo[at] <= x->var->lo && p->hi[at] >= x->var->hi;
+    }
+    bool all = x->kind == E_CONST || x->kind == E_OP || x->kind == E_CAST || x->kind == E_CHOOSE;
+    for (int i = 0; i < x->n && all; i++) {
+        all = is_full(p, x->arg[i]);
+    }
+    return all;
+}
+
+static void find_guards(side *s) {
+    for (int i = 0; i < s->access->n; i++) {
+        s->usable |= is_full(&s->p, s->access->guard[i].condition) ? 1u << i : 0;
+    }
+}
+
+/* Do the guards of the access let the thread in?  What they do not tell they let in. */
+static bool is_let_in(const side *s) {
+    for (int i = 0; i < s->access->n; i++) {
+        value v;
+        if ((s->usable >> i & 1) && evaluate(s->access->guard[i].condition, &s->p, &v) &&
+            (value_as_int(v) != 0) == s->access->guard[i].negated) {
+            return false;
+        }
     }
     return true;
 }
@@ -656,22 +857,25 @@ static bool evaluate_affine(const affine *a, const point *p, int64_t *sum) {
     return true;
 }
 
-/* All threads and all small loops of one access; thread axes that the offset does not name count too. */
-static bool axes_of(point *p, const affine *a, var *const thread_var[3]) {
-    p->n = 0;
-    for (int i = 0; i < 3; i++) {
-        if (thread_var[i]) {
-            p->v[p->n] = thread_var[i];
-            p->lo[p->n] = p->now[p->n] = 0;
-            p->hi[p->n++] = thread_var[i]->hi;
+/* lo..hi of an access while what both name has its value now. */
+static bool range_now(const side *s, int64_t *lo, int64_t *hi) {
+    affine rest = {.constant = s->a.constant};
+    for (int i = 0; i < s->a.n; i++) {
+        point known = {.n = 0};
+        value v;
+        for (int k = s->own; k < s->p.n; k++) {
+            known.v[known.n] = s->p.v[k];
+            known.now[known.n++] = s->p.now[k];
+        }
+        if (evaluate(s->a.term[i].x, &known, &v)) {
+            rest.constant += s->a.term[i].factor * value_as_int(v);
+        } else {
+            rest.term[rest.n++] = s->a.term[i];
         }
     }
-    for (int i = 0; i < a->n; i++) {
-        if (!collect(p, a->term[i].x)) {
-            return false;
-        }
-    }
-    return points(p) <= ELEMENT_LIMIT;
+    const bool known = affine_range(&rest, lo, hi);
+    *hi += s->lanes - 1;
+    return known;
 }
 
 static int32_t linear_thread(const point *p, var *const thread_var[3]) {
@@ -685,21 +889,22 @@ static int32_t linear_thread(const point *p, var *const thread_var[3]) {
     return (int32_t)linear + 1;
 }
 
-/* Enters the elements of one access; false on a conflict with those entered before, or where it cannot tell.
- */
-static bool enter(touched *t, const affine *a, int lanes, var *const thread_var[3], bool check) {
-    point p;
-    if (!axes_of(&p, a, thread_var)) {
-        return false;
-    }
+/* Enters the elements of one access, or with `check` compares with those entered; false on a conflict, or where
+ * it cannot tell. */
+static bool enter(comparison *c, side *s, bool check) {
+    int32_t *owners = c->block->owner;
     do {
         int64_t at;
-        if (!evaluate_affine(a, &p, &at) || at < t->lo || at + lanes - 1 > t->hi) {
+        if (++c->work > WORK_LIMIT || !evaluate_affine(&s->a, &s->p, &at)) {
             return false;
         }
-        const int32_t me = linear_thread(&p, thread_var);
-        for (int lane = 0; lane < lanes; lane++) {
-            int32_t *owner = &t->owner[at + lane - t->lo];
+        if (!is_let_in(s)) {
+            continue;
+        }
+        const int32_t me = linear_thread(&s->p, c->block->thread_var);
+        for (int64_t lane = 0; lane < s->lanes; lane++) {
+            const int64_t place = c->modulus > 0 ? modulo(at + lane, c->modulus) : at + lane - c->lo;
+            int32_t *owner = &owners[place];
             if (check && *owner != 0 && *owner != me) {
                 return false;
             }
@@ -707,31 +912,70 @@ static bool enter(touched *t, const affine *a, int lanes, var *const thread_var[
                 *owner = *owner == 0 || *owner == me ? me : -1;
             }
         }
-    } while (advance(&p));
+    } while (advance_first(&s->p, s->own));
     return true;
 }
 
-fact facts_disjoint(arena *memory, var *const thread_var[3], const node *a, const node *b) {
-    affine of_a, of_b, common_a, common_b;
-    int64_t lo_a, hi_a, lo_b, hi_b;
-    if (a->buffer != b->buffer || !split(memory, a, &of_a, &common_a) ||
-        !split(memory, b, &of_b, &common_b) || !affine_subtract(&common_a, &common_b) || common_a.n != 0) {
+/* With one value for what both name. */
+static bool apart_now(comparison *c) {
+    int64_t lo, hi;
+    if (!range_now(&c->a, &c->lo, &c->hi) || !range_now(&c->b, &lo, &hi)) {
+        return false;
+    }
+    if (c->modulus == 0 && (c->hi < lo || hi < c->lo)) {
+        return true;
+    }
+    c->lo = lo < c->lo ? lo : c->lo;
+    c->hi = hi > c->hi ? hi : c->hi;
+    const int64_t span = c->modulus > 0 ? c->modulus : c->hi - c->lo + 1;
+    if (span > SPAN_LIMIT) {
+        return false;
+    }
+    memset(c->block->owner, 0, sizeof *c->block->owner * (size_t)span);
+    return enter(c, &c->a, false) && enter(c, &c->b, true);
+}
+
+static bool make_side(const fact_block *block, const fact_access *access, int64_t unit, side *s) {
+    const node *ref = access->ref;
+    const int64_t scale = type_bytes(ref->buffer->type) / unit;
+    *s = (side){.access = access, .lanes = ref->lanes * scale};
+    if (!affine_of(expr_offset(block->memory, ref), &s->a) ||
+        !multiply(s->a.constant, scale, &s->a.constant)) {
+        return false;
+    }
+    for (int i = 0; i < s->a.n; i++) {
+        s->a.term[i].factor *= scale;
+    }
+    return true;
+}
+
+fact_block facts_block(arena *memory, var *const thread_var[3]) {
+    fact_block block = {.memory = memory, .owner = ARENA_ARRAY(memory, int32_t, SPAN_LIMIT)};
+    memcpy(block.thread_var, thread_var, sizeof block.thread_var);
+    return block;
+}
+
+fact facts_apart(const fact_block *block, const fact_access *a, const fact_access *b) {
+    comparison c = {.block = block};
+    const int64_t size_a = type_bytes(a->ref->buffer->type), size_b = type_bytes(b->ref->buffer->type);
+    const int64_t unit = size_a < size_b ? size_a : size_b;
+    if (buffer_root(a->ref->buffer) != buffer_root(b->ref->buffer) || !make_side(block, a, unit, &c.a) ||
+        !make_side(block, b, unit, &c.b)) {
         return FACT_UNKNOWN;
     }
-    if (!affine_range(&of_a, &lo_a, &hi_a) || !affine_range(&of_b, &lo_b, &hi_b)) {
+    cancel(&c.a.a, &c.b.a);
+    collect_terms(&c, &c.a);
+    collect_terms(&c, &c.b);
+    if (c.modulus == 1) {
         return FACT_UNKNOWN;
     }
-    hi_a += a->lanes - 1;
-    hi_b += b->lanes - 1;
-    if (hi_a < lo_b || hi_b < lo_a) {
-        return FACT_YES;
-    }
-    touched t = {lo_a < lo_b ? lo_a : lo_b, hi_a > hi_b ? hi_a : hi_b, NULL};
-    if (t.hi - t.lo >= SPAN_LIMIT) {
-        return FACT_UNKNOWN;
-    }
-    t.owner = ARENA_ARRAY(memory, int32_t, t.hi - t.lo + 1);
-    const bool apart =
-        enter(&t, &of_a, a->lanes, thread_var, false) && enter(&t, &of_b, b->lanes, thread_var, true);
-    return apart ? FACT_YES : FACT_UNKNOWN;
+    share_variables(&c);
+    find_guards(&c.a);
+    find_guards(&c.b);
+    do {
+        if (!apart_now(&c)) {
+            return FACT_UNKNOWN;
+        }
+    } while (++c.work < WORK_LIMIT && advance_shared(&c));
+    return c.work < WORK_LIMIT ? FACT_YES : FACT_UNKNOWN;
 }

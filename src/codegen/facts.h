@@ -63,8 +63,28 @@ fact facts_uniform(const uniformity *u, const node *x);
 
 /* ---- accesses of different threads --------------------------------------------------------------------- */
 
-/* Two different threads of one block never touch a common byte through the refs a and b, at whatever time.
- * `thread_var` are those of the block, x first; NULL where the axis has one thread. */
-fact facts_disjoint(arena *memory, var *const thread_var[3], const node *a, const node *b);
+/* The threads of a block, and room to tell their elements apart. */
+typedef struct fact_block {
+    arena *memory;
+    var *thread_var[3]; /* x first; NULL where the axis has one thread */
+    int32_t *owner;
+} fact_block;
+fact_block facts_block(arena *memory, var *const thread_var[3]);
+
+/* Elements that a statement touches, and the conditions under which it does. */
+enum { FACT_GUARDS = 8 };
+typedef struct fact_access {
+    node *ref;
+    int n;
+    struct {
+        node *condition;
+        bool negated;
+    } guard[FACT_GUARDS];
+} fact_access;
+
+/* YES: two different threads of one block never touch a common byte, one through a and the other through b.
+ * Variables of loops that both name have the same value in both: one iteration.  A name that stands for what
+ * memory held, too, is the same in both. */
+fact facts_apart(const fact_block *block, const fact_access *a, const fact_access *b);
 
 #endif

@@ -29,12 +29,13 @@ typedef struct access {
     bool is_write, is_atomic, is_collective, has_landed;
     int share;             /* the operation that makes it; 0: of none, or of an earlier execution */
     struct access *landed; /* the same at a wait */
-    struct past *past;     /* the same in an earlier iteration of this or that loop */
+    struct past *past;     /* the same in an earlier, or in the last iteration of this or that loop */
 } access;
 
 typedef struct past {
     const thread_stmt *loop;
-    access *x;
+    bool is_last;
+    access *x; /* NULL: it was none */
     struct past *next;
 } past;
 
@@ -89,7 +90,6 @@ typedef struct sync_state {
     int nentries; /* a power of two */
     entry *entries;
     pair *pairs[PAIRS];
-    int nguards;
     fact_access guards;           /* the conditions around: no ref */
     bool is_check;                /* look, change nothing */
     const access *first, *second; /* check: the first uncovered hazard */
@@ -164,18 +164,19 @@ static void set_barrier(thread_stmt *s, bool stands) {
 
 /* ---- accesses ------------------------------------------------------------------------------------------ */
 
-static void push_guard(sync_state *st, node *condition, bool negated) {
-    if (condition && st->nguards < FACT_GUARDS) {
-        st->guards.guard[st->nguards].condition = condition;
-        st->guards.guard[st->nguards].negated = negated;
-        st->guards.n = st->nguards + 1;
+/* Goes into a scope, where a branch's condition holds, or does not; returns what leave_scope() needs. */
+static int enter_scope(sync_state *st, const thread_stmt *s, bool negated) {
+    const int before = st->guards.n;
+    if (s->kind == THREAD_IF && before < FACT_GUARDS) {
+        st->guards.guard[before].condition = s->value;
+        st->guards.guard[before].negated = negated;
+        st->guards.n = before + 1;
     }
-    st->nguards++;
+    return before;
 }
 
-static void pop_guard(sync_state *st) {
-    st->nguards--;
-    st->guards.n = st->nguards < FACT_GUARDS ? st->nguards : FACT_GUARDS;
+static void leave_scope(sync_state *st, int before) {
+    st->guards.n = before;
 }
 
 typedef struct gathering {
@@ -228,16 +229,16 @@ static void gather_deep(sync_state *st, thread_stmt *s, entry *all) {
     const entry *e = own_accesses(st, s);
     add_all(&all->deep, &e->own);
     add_all(&all->deep_async, &e->own_async);
-    push_guard(st, s->kind == THREAD_IF ? s->value : NULL, false);
+    int guards = enter_scope(st, s, false);
     for (thread_stmt *c = s->body.first; c; c = c->next) {
         gather_deep(st, c, all);
     }
-    pop_guard(st);
-    push_guard(st, s->kind == THREAD_IF ? s->value : NULL, true);
+    leave_scope(st, guards);
+    guards = enter_scope(st, s, true);
     for (thread_stmt *c = s->otherwise.first; c; c = c->next) {
         gather_deep(st, c, all);
     }
-    pop_guard(st);
+    leave_scope(st, guards);
 }
 
 /* Of the statement and everything in it. */
@@ -342,36 +343,76 @@ static node *rename_node(node *x, void *user) {
     return NULL;
 }
 
-/* x as that of an earlier iteration of the loop. */
-static access *past_of(sync_state *st, access *x, thread_stmt *loop) {
-    for (const past *p = x->past; p; p = p->next) {
-        if (p->loop == loop) {
-            return p->x;
+typedef struct last_trip {
+    sync_state *st;
+    const var *v;
+    node *last;
+} last_trip;
+
+static node *last_node(node *x, void *user) {
+    const last_trip *l = user;
+    if (x->kind == E_VAR && x->var == l->v) {
+        return l->last;
+    }
+    return x->kind == E_VAR && x->var->kind == VAR_LET && x->var->value && facts_depends(x, l->v) &&
+                   !facts_reads_memory(x->var->value)
+               ? thread_map(l->st->a, x->var->value, last_node, user)
+               : NULL;
+}
+
+/* Is there no such access, whatever the thread? */
+static bool is_shut_out(const access *x) {
+    for (int i = 0; i < x->where.n; i++) {
+        if (facts_truth(x->where.guard[i].condition) == (x->where.guard[i].negated ? FACT_YES : FACT_NO)) {
+            return true;
         }
     }
-    names n = {st, names_of(st, loop)};
-    past *p = ARENA_NEW(st->a, past);
+    return false;
+}
+
+static access *with_mapped(sync_state *st, const access *x, node *(*fn)(node *x, void *user), void *user) {
     access *y = ARENA_NEW(st->a, access);
     *y = *x;
     y->past = NULL;
     y->landed = NULL;
-    y->share = 0;
-    y->where.ref = thread_map(st->a, x->where.ref, rename_node, &n);
+    y->where.ref = thread_map(st->a, x->where.ref, fn, user);
     for (int i = 0; i < y->where.n; i++) {
-        y->where.guard[i].condition = thread_map(st->a, x->where.guard[i].condition, rename_node, &n);
+        y->where.guard[i].condition = thread_map(st->a, x->where.guard[i].condition, fn, user);
     }
-    const bool is_same = y->where.ref == x->where.ref && x->share == 0;
-    *p = (past){loop, is_same ? x : y, x->past};
+    return y;
+}
+
+/* x as that of an earlier iteration of the loop; of the last one, seen from behind the loop. */
+static access *past_of(sync_state *st, access *x, thread_stmt *loop, bool is_last) {
+    for (const past *p = x->past; p; p = p->next) {
+        if (p->loop == loop && p->is_last == is_last) {
+            return p->x;
+        }
+    }
+    names n = {st, names_of(st, loop)};
+    node *last = expr_binary(st->a, loop->at, TG_SUB, loop->extent, expr_int(st->a, loop->at, 1));
+    last_trip l = {st, loop->result[0], last};
+    access *y = is_last ? with_mapped(st, x, last_node, &l) : with_mapped(st, x, rename_node, &n);
+    y->share = is_last ? x->share : 0;
+    const bool is_same = y->where.ref == x->where.ref && y->share == x->share;
+    past *p = ARENA_NEW(st->a, past);
+    *p = (past){loop, is_last, is_last && is_shut_out(y) ? NULL : is_same ? x : y, x->past};
     x->past = p;
     return p->x;
 }
 
-/* Round the end of the loop. */
-static void leave(sync_state *st, accesses *list, thread_stmt *loop) {
+/* Round the end of the loop, or out of it. */
+static void leave(sync_state *st, accesses *list, thread_stmt *loop, bool is_last) {
+    if (is_last && facts_reads_memory(loop->extent)) {
+        return;
+    }
     const accesses old = copy_of(list);
     list->n = 0;
     for (int i = 0; i < old.n; i++) {
-        add(list, past_of(st, old.item[i], loop));
+        access *x = past_of(st, old.item[i], loop, is_last);
+        if (x) {
+            add(list, x);
+        }
     }
 }
 
@@ -534,12 +575,12 @@ static bool before_barrier(sync_state *st, thread_block *b, accesses *out) {
             continue;
         }
         add_all(out, &own_accesses(st, s)->own);
-        push_guard(st, s->kind == THREAD_IF ? s->value : NULL, false);
+        int guards = enter_scope(st, s, false);
         const bool body = before_barrier(st, &s->body, out);
-        pop_guard(st);
-        push_guard(st, s->kind == THREAD_IF ? s->value : NULL, true);
+        leave_scope(st, guards);
+        guards = enter_scope(st, s, true);
         const bool other = before_barrier(st, &s->otherwise, out);
-        pop_guard(st);
+        leave_scope(st, guards);
         if ((s->kind == THREAD_IF && body && other) || (s->kind == THREAD_FOR && body && s->extent->lo > 0)) {
             return true;
         }
@@ -552,13 +593,13 @@ static bool before_barrier(sync_state *st, thread_block *b, accesses *out) {
 static void join_before(sync_state *st, cursor *c, accesses *before, flow *f) {
     accesses start = no_accesses(st);
     thread_stmt *s = c->s;
-    push_guard(st, s->kind == THREAD_IF ? s->value : NULL, false);
+    int guards = enter_scope(st, s, false);
     bool always = before_barrier(st, &s->body, &start);
-    pop_guard(st);
+    leave_scope(st, guards);
     if (s->kind == THREAD_IF) {
-        push_guard(st, s->value, true);
+        guards = enter_scope(st, s, true);
         always = before_barrier(st, &s->otherwise, &start) && always;
-        pop_guard(st);
+        leave_scope(st, guards);
     }
     always = always && (s->kind == THREAD_IF || s->extent->lo > 0);
     if (!order(st, c, before, &start) && !always) {
@@ -572,12 +613,12 @@ static void walk_branch(sync_state *st, cursor *c, flow *f) {
     accesses before = copy_of(&f->pending);
     flow other = {no_accesses(st), copy_of(&f->inflight)};
     f->pending.n = 0;
-    push_guard(st, s->value, false);
+    int guards = enter_scope(st, s, false);
     walk(st, &s->body, f);
-    pop_guard(st);
-    push_guard(st, s->value, true);
+    leave_scope(st, guards);
+    guards = enter_scope(st, s, true);
     walk(st, &s->otherwise, &other);
-    pop_guard(st);
+    leave_scope(st, guards);
     add_all(&f->pending, &other.pending);
     add_all(&f->inflight, &other.inflight);
     join_before(st, c, &before, f);
@@ -589,10 +630,12 @@ static void walk_loop(sync_state *st, cursor *c, flow *f) {
     f->pending.n = 0;
     walk(st, &s->body, f);
     if (s->extent->hi > 1) {
-        leave(st, &f->pending, s);
-        leave(st, &f->inflight, s);
+        leave(st, &f->pending, s, false);
+        leave(st, &f->inflight, s, false);
         walk(st, &s->body, f);
     }
+    leave(st, &f->pending, s, true);
+    leave(st, &f->inflight, s, true);
     join_before(st, c, &before, f);
 }
 
