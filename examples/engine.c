@@ -6,10 +6,10 @@
 #include "reference.h"
 #include <tegula/kernel.h>
 
-#define REQUIRE_FLOAT(dtype)                                                                                 \
+#define REQUIRE_FLOAT(dtype) \
     require((dtype) == F16 || (dtype) == BF16 || (dtype) == F32, "dtype must be f16, bf16 or f32")
 /* Whole rows are kept in registers between reading and writing them. */
-#define REQUIRE_ROOM(elements, num_threads)                                                                  \
+#define REQUIRE_ROOM(elements, num_threads) \
     require((elements) <= 128 * (num_threads), "a thread would hold more than 128 elements of the rows")
 
 /* y[i, j] = exp(x[i, j]) / sum over j of exp(x[i, j]).  The largest element of the row is taken off first, so
@@ -150,16 +150,19 @@ KERNEL(row_sum) {
  */
 enum { Q4_WEIGHTS = 32, Q4_BYTES = 18, Q4_WORDS = Q4_BYTES / 2 };
 
-/* The weight at a bit of a word, before scaling. */
+/* The four bits at `bit` of a word as a float, times 2^bit.  No conversion is needed: in the fraction of 2^23 they
+ * count units, which begin at 0 and not at -8. */
 static tg_expr q4_weight(tg_expr word, int bit) {
-    return f32(sub(i32(bit_and(shr(word, bit), 15)), 8));
+    const tg_expr counted = bitcast(F32, bit_or(bit_and(word, 15 << bit), 0x4b000000));
+    return sub(counted, 8388608 + (8 << bit));
 }
 
-/* output[n] = sum over k of matrix[n, k] * vector[k].  A thread takes whole blocks of a row: the scale once,
- * then eight words of four weights each. */
+/* output[n] = sum over k of matrix[n, k] * vector[k].  A thread has the 32 elements of the vector that meet a block of
+ * weights, and takes that block of every row of the tile: the scale, then eight words of four weights each.  Products
+ * with weights of one place in their words are added up apart, since they are 2^bit too large. */
 KERNEL(gemv_q4) {
     params(N, K, dtype);
-    tunables(block_n, 4, block_k, 4096, num_stages, 2, num_threads, 128);
+    tunables(block_n, 4, block_k, 2048, num_stages, 3, num_threads, 64);
     REQUIRE_FLOAT(dtype);
     require(K % Q4_WEIGHTS == 0, "K must be a multiple of 32: weights come in blocks of 32");
     require(block_k % Q4_WEIGHTS == 0, "block_k must be a multiple of 32");
@@ -179,18 +182,24 @@ KERNEL(gemv_q4) {
         pipelined(pid_k, ceildiv(K, block_k), num_stages) {
             copy(tile(vector, pid_k, 0), vector_shared);
             copy(tile(matrix, pid_n, pid_k), matrix_shared);
-            parallel(i, block_n, b, blocks) {
-                local(sum, F32);
-                clear(sum);
-                serial(j, Q4_WORDS - 1) {
-                    let(word, at(words, i, b, add(j, 1)));
-                    for (int n = 0; n < 4;
-                         n++) { /* the lower half of each byte, then the upper: 16 weights on */
-                        let(k, add(mul(j, 2), n / 2 + n % 2 * 16));
-                        accum(sum, mul(q4_weight(word, 4 * n), f32(at(vector_shared, b, k))));
+            parallel(b, blocks) {
+                local(elements, F32, Q4_WEIGHTS);
+                copy(from(vector_shared, b, 0), elements);
+                unrolled(i, block_n) {
+                    local(part, F32, 4);
+                    clear(part);
+                    unrolled(j, Q4_WORDS - 1) {
+                        let(word, u32(at(words, i, b, add(j, 1))));
+                        for (int n = 0; n < 4;
+                             n++) { /* the lower half of a byte, then the upper: 16 weights on */
+                            let(element, at(elements, add(mul(j, 2), n / 2 + n % 2 * 16)));
+                            accum(at(part, n), mul(q4_weight(word, 4 * n), element));
+                        }
                     }
+                    let(sum, add(at(part, 0), mul(at(part, 1), 0x1p-4), mul(at(part, 2), 0x1p-8),
+                                 mul(at(part, 3), 0x1p-12)));
+                    accum(at(sums, i), mul(f32(at(scales, i, b, 0)), sum));
                 }
-                accum(at(sums, i), mul(f32(at(scales, i, b, 0)), sum));
             }
         }
 
