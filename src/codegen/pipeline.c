@@ -68,7 +68,7 @@ static const struct {
     {.on_threads = thread_simplify, .verify = thread_verify},
     {.on_threads = thread_sync, .verify = thread_verify},
     {.on_threads = thread_banks, .verify = thread_verify},
-    {.on_threads = thread_arena, .verify = thread_verify},
+    {.on_threads = thread_arena, .verify = thread_arena_verify},
 };
 
 enum { PASSES = sizeof passes / sizeof passes[0] };
