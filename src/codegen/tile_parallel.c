@@ -721,8 +721,9 @@ static void splice(thread_block *b, const thread_block *more) {
 }
 
 static void mark_shared(thread_stmt *s, void *user) {
-    (void)user;
-    s->participants = s->kind == THREAD_BARRIER ? s->participants : SCOPE_BLOCK;
+    const lowering *l = user;
+    s->participants = SCOPE_BLOCK;
+    s->share = l->t->nshares;
 }
 
 static void lower_body(sharing *x) {
@@ -765,7 +766,8 @@ void lower_parallel(lowering *l, const tile_stmt *s, thread_block *b) {
     thread_block loops = {NULL, NULL};
     open_axes(x, &loops);
     lower_body(x);
-    thread_walk(&loops, mark_shared, NULL);
+    l->t->nshares++;
+    thread_walk(&loops, mark_shared, l);
     splice(b, &loops);
     return_results(x, b);
 }

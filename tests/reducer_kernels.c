@@ -1,0 +1,204 @@
+/* reducer_kernels.c -- kernels for test_reducer.c: reducers, finalize, reduce. */
+#include <tegula/kernel.h>
+
+/* op: 0 SUM, 1 MAX, 2 MIN. */
+KERNEL(row_reducer) {
+    params(dtype, op, rows, cols, nthreads);
+    tensor(x, dtype, rows, cols);
+    tensor(y, dtype, rows);
+    grid(pid, 1) threads(nthreads) {
+        reducer(r, op, dtype, rows);
+        clear(r);
+        parallel(i, rows, j, cols)
+            accum(at(r, i), at(x, i, j));
+        finalize(r);
+        copy(r, y);
+    }
+}
+
+KERNEL(column_reducer) {
+    params(op, rows, cols, nthreads);
+    tensor(x, I32, rows, cols);
+    tensor(y, I32, cols);
+    grid(pid, 1) threads(nthreads) {
+        reducer(r, op, I32, cols);
+        clear(r);
+        parallel(i, rows, j, cols)
+            accum(at(r, j), at(x, i, j));
+        finalize(r);
+        copy(r, y);
+    }
+}
+
+KERNEL(whole_reducer) {
+    params(dtype, op, n, nthreads);
+    tensor(x, dtype, n);
+    tensor(y, dtype, n);
+    grid(pid, 1) threads(nthreads) {
+        reducer(r, op, dtype);
+        clear(r);
+        parallel(i, n)
+            accum(r, at(x, i));
+        finalize(r);
+        parallel(i, n)
+            set(at(y, i), add(at(x, i), r));
+    }
+}
+
+KERNEL(no_accumulation) {
+    params(op, n, nthreads, seed);
+    tensor(y, I32, n);
+    tensor(z, I32, n);
+    grid(pid, 1) threads(nthreads) {
+        reducer(r, op, I32, n);
+        clear(r);
+        finalize(r);
+        copy(r, y);
+        fill(r, seed);
+        finalize(r);
+        copy(r, z);
+    }
+}
+
+KERNEL(seeded) {
+    params(op, rows, cols, nthreads);
+    tensor(x, I32, rows, cols);
+    tensor(y, I32, rows);
+    grid(pid, 1) threads(nthreads) {
+        reducer(r, op, I32, rows);
+        fill(r, 100);
+        parallel(i, rows, j, cols)
+            accum(at(r, i), at(x, i, j));
+        finalize(r);
+        copy(r, y);
+    }
+}
+
+/* Loops of several shapes add to one reducer. */
+KERNEL(several_loops) {
+    params(rows, cols, nthreads);
+    tensor(x, I32, rows, cols);
+    tensor(y, I32, rows);
+    grid(pid, 1) threads(nthreads) {
+        reducer(r, SUM, I32, rows);
+        clear(r);
+        parallel(i, rows, j, cols)
+            accum(at(r, i), at(x, i, j));
+        parallel(i, rows)
+            accum(at(r, i), 1000);
+        parallel(j, cols, i, rows)
+            accum(at(r, i), mul(at(x, i, j), 2));
+        parallel(n, rows * 4)
+            accum(at(r, quo(n, 4)), 1);
+        parallel(n, rows)
+            accum(at(r, mod(add(n, 1), rows)), 7);
+        finalize(r);
+        copy(r, y);
+    }
+}
+
+/* Where an element goes depends on data. */
+KERNEL(histogram) {
+    params(n, bins, nthreads);
+    tensor(x, I32, n);
+    tensor(y, I32, bins);
+    grid(pid, 1) threads(nthreads) {
+        reducer(r, SUM, I32, bins);
+        clear(r);
+        parallel(i, n)
+            accum(at(r, mod(at(x, i), bins)), 1);
+        finalize(r);
+        copy(r, y);
+    }
+}
+
+/* Two epochs in a loop. */
+KERNEL(epochs) {
+    params(rows, cols, turns, nthreads);
+    tensor(x, I32, turns, rows, cols);
+    tensor(y, I32, turns, rows);
+    grid(pid, 1) threads(nthreads) {
+        reducer(r, MAX, I32, rows);
+        serial(t, turns) {
+            clear(r);
+            parallel(i, rows, j, cols)
+                accum(at(r, i), at(x, t, i, j));
+            finalize(r);
+            parallel(i, rows)
+                set(at(y, t, i), at(r, i));
+        }
+    }
+}
+
+KERNEL(reducer_gemv) {
+    params(N, K);
+    tunables(block_n, 4, block_k, 512, nthreads, 128);
+    tensor(vector, F16, K);
+    tensor(matrix, F16, N, K);
+    tensor(output, F32, N);
+    grid(pid_n, ceildiv(N, block_n)) threads(nthreads) {
+        fragment(vector_fragment, F16, block_k);
+        fragment(matrix_fragment, F16, block_n, block_k);
+        reducer(accumulator, SUM, F32, block_n);
+        clear(accumulator);
+        serial(pid_k, ceildiv(K, block_k)) {
+            copy(tile(vector, pid_k), vector_fragment);
+            copy(tile(matrix, pid_n, pid_k), matrix_fragment);
+            parallel(i, block_n, k, block_k)
+                accum(at(accumulator, i), mul(f32(at(matrix_fragment, i, k)), f32(at(vector_fragment, k))));
+        }
+        finalize(accumulator);
+        copy(accumulator, tile(output, pid_n));
+    }
+}
+
+/* ---- reduce -------------------------------------------------------------------------------------------- */
+
+/* from, to: 0 fragment, 1 shared. */
+KERNEL(reduced) {
+    params(dtype, op, a, b, c, dim, nthreads, from, to);
+    tensor(x, dtype, a, b, c);
+    tensor(y, F32, dim == 0 ? b : a, dim == 2 ? b : c);
+    grid(pid, 1) threads(nthreads) {
+        const tg_space src_space = from ? TG_SHARED : TG_FRAGMENT, dst_space = to ? TG_SHARED : TG_FRAGMENT;
+        tg_buf f = tg_alloc(tg_now(), TG_HERE, src_space, "f", TG_SHAPE_(dtype, a, b, c));
+        tg_buf g =
+            tg_alloc(tg_now(), TG_HERE, dst_space, "g", TG_SHAPE_(F32, dim == 0 ? b : a, dim == 2 ? b : c));
+        copy(x, f);
+        reduce(op, f, g, dim);
+        copy(g, y);
+    }
+}
+
+KERNEL(row_sum) {
+    params(rows, cols, nthreads);
+    tensor(x, I32, rows, cols);
+    tensor(y, I32, rows);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, I32, rows, cols);
+        fragment(s, I32, rows);
+        copy(x, f);
+        reduce(SUM, f, s, 1);
+        copy(s, y);
+    }
+}
+
+/* The maximum of a row, taken away from the row. */
+KERNEL(softmax_like) {
+    params(rows, cols, nthreads);
+    tensor(x, F32, rows, cols);
+    tensor(y, F32, rows, cols);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, F32, rows, cols);
+        fragment(most, F32, rows);
+        fragment(sum, F32, rows);
+        copy(x, f);
+        reduce(MAX, f, most, 1);
+        parallel(i, rows, j, cols)
+            set(at(f, i, j), sub(at(f, i, j), at(most, i)));
+        reduce(SUM, f, sum, 1);
+        parallel(i, rows, j, cols)
+            set(at(f, i, j), add(at(f, i, j), at(sum, i)));
+        copy(f, y);
+    }
+}

@@ -1,0 +1,58 @@
+/* tile_run.h -- what the tests of the block view share: a kernel through both witnesses, its results at hand. */
+#ifndef TESTS_TILE_RUN_H
+#define TESTS_TILE_RUN_H
+
+#include "lower_run.h"
+
+/* A lowered kernel after its run: l.args as before it, `after` as behind it. */
+typedef struct ran {
+    lowered l;
+    witness_arg after[LOWERED_ARGS];
+} ran;
+
+/* Tile reference and simulator, races on, bit for bit the same. */
+static inline ran run_both(lowered l, int64_t rows) {
+    ran r = {.l = l};
+    witness_arg want[LOWERED_ARGS];
+    expect_good(&l);
+    fill_args(&r.l, rows);
+    copy_args(&r.l, want);
+    copy_args(&r.l, r.after);
+    run_reference(&r.l, want, 0);
+    run_simulator(&r.l, r.after);
+    for (int i = 0; i < r.l.nargs; i++) {
+        cr_assert(!want[i].data || memcmp(want[i].data, r.after[i].data, want[i].bytes) == 0,
+                  "%s: argument %d differs between reference and simulator", l.name, i);
+    }
+    free_args(&r.l, want);
+    return r;
+}
+
+static inline double element_of(const lowered *l, const witness_arg *a, int arg, int64_t i) {
+    const int64_t type = l->made.kernel->args[arg].tensor->type;
+    value v = {type, 0};
+    memcpy(&v.bits, (const char *)a[arg].data + i * type_bytes(type), (size_t)type_bytes(type));
+    return value_as_real(v);
+}
+
+/* Element i of argument `arg` before the run, and after. */
+static inline double before(const ran *r, int arg, int64_t i) {
+    return element_of(&r->l, r->l.args, arg, i);
+}
+
+static inline double after(const ran *r, int arg, int64_t i) {
+    return element_of(&r->l, r->after, arg, i);
+}
+
+static inline void expect_element(const ran *r, int arg, int64_t i, double want) {
+    const double got = after(r, arg, i);
+    cr_assert(got == want, "%s: element %lld of argument %d is %g, not %g", r->l.name, (long long)i, arg, got,
+              want);
+}
+
+static inline void finish_run(ran *r) {
+    free_args(&r->l, r->after);
+    finish(&r->l);
+}
+
+#endif
