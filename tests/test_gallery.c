@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dsl/tile.h"
+#include "codegen/pipeline.h"
+#include "sim/sim.h"
 #include "sim/tile_reference.h"
 
 /* Of kernel.h, whose words cannot stand in one file with the IRs. */
@@ -39,22 +40,26 @@ static double random_unit(void) {
     return (double)(state >> 11) * 0x1p-53;
 }
 
-static tg_kernel *build(const char *name, const tg_config *config) {
+static tg_builder *builder_of(const char *name) {
     int n;
     const tg_kernel_record *const *records = tg_kernel_table(&n);
     for (int i = 0; i < n; i++) {
         if (strcmp(records[i]->name, name) == 0) {
-            tg_kernel *k = tg_begin(name, config);
-            records[i]->build();
-            if (!tg_end(k)) {
-                tg_report(k, stderr);
-                cr_assert_fail("%s does not build", name);
-            }
-            return k;
+            return records[i]->build;
         }
     }
     cr_assert_fail("the gallery has no kernel '%s'", name);
     return NULL;
+}
+
+static tg_kernel *build(const char *name, const tg_config *config) {
+    tg_kernel *k = tg_begin(name, config);
+    builder_of(name)();
+    if (!tg_end(k)) {
+        tg_report(k, stderr);
+        cr_assert_fail("%s does not build", name);
+    }
+    return k;
 }
 
 static size_t bytes_of(const buffer *b, int64_t rows) {
@@ -133,31 +138,6 @@ static void close_call(call *c) {
 
 /* ---- running and comparing ---------------------------------------------------------------------------- */
 
-static void run_call(call *c, uint64_t seed) {
-    const reference_options options = {.seed = seed};
-    reference_result result = {0};
-    text error = {0};
-    for (int i = 0; i < c->n; i++) {
-        if (c->arg[i].data) {
-            memcpy(c->arg[i].data, c->before[i], c->arg[i].bytes);
-        }
-    }
-    const int status = tile_reference_orders(c->k, c->n, c->arg, &options, &result, &error);
-    cr_assert_eq(status, TG_OK, "%s: %s", c->k->name, error.s ? error.s : "");
-    if (result.findings.total > 0) {
-        findings_print(&result.findings, &error);
-        cr_assert_fail("%s, seed %d: %s", c->k->name, (int)seed, error.s);
-    }
-    reference_free(&result);
-    text_free(&error);
-}
-
-/* The error relative to the largest number wanted: halves round to 11 or 8 bits, f32 sums err a little more.
- */
-static double tolerance_of(int64_t type) {
-    return type == TG_F16 ? 1e-3 : type == TG_BF16 ? 8e-3 : type == TG_F32 ? 1e-5 : 0;
-}
-
 static void describe(const call *c, text *out) {
     text_print(out, "%s", c->k->name);
     for (int i = 0; i < c->config.n; i++) {
@@ -169,6 +149,66 @@ static void describe(const call *c, text *out) {
             text_print(out, "%d", (int)c->config.p[i].value);
         }
     }
+}
+
+static void restore(call *c) {
+    for (int i = 0; i < c->n; i++) {
+        if (c->arg[i].data) {
+            memcpy(c->arg[i].data, c->before[i], c->arg[i].bytes);
+        }
+    }
+}
+
+static void run_call(call *c, uint64_t seed) {
+    const reference_options options = {.seed = seed};
+    reference_result result = {0};
+    text error = {0};
+    restore(c);
+    const int status = tile_reference_orders(c->k, c->n, c->arg, &options, &result, &error);
+    cr_assert_eq(status, TG_OK, "%s: %s", c->k->name, error.s ? error.s : "");
+    if (result.findings.total > 0) {
+        findings_print(&result.findings, &error);
+        cr_assert_fail("%s, seed %d: %s", c->k->name, (int)seed, error.s);
+    }
+    reference_free(&result);
+    text_free(&error);
+}
+
+/* The same kernel, lowered for a target. */
+static void simulate_call(call *c, const char *machine) {
+    const pipeline_options how = {.target = target_find(machine), .verify = true};
+    const pipeline_input input = {
+        .name = c->k->name, .build = builder_of(c->k->name), .config = &c->k->config};
+    const sim_options options = {.strict = true};
+    pipeline_result made;
+    sim_result result = {0};
+    text error = {0};
+    const int code = pipeline_run(&input, &how, &made);
+    if (code != TG_OK) {
+        const char *bug = diag_take_bug();
+        describe(c, &error);
+        text_print(&error, " for %s: code %d %s: ", machine, code, bug ? bug : "");
+        diag_print(&made.kernel->errors, &error);
+        cr_assert_fail("%s", error.s);
+    }
+    restore(c);
+    const int status = sim_run(made.thread, c->n, c->arg, &options, &result, &error);
+    cr_assert_eq(status, TG_OK, "%s for %s: %s", c->k->name, machine, error.s ? error.s : "");
+    if (result.findings.total > 0) {
+        describe(c, &error);
+        text_print(&error, " for %s: ", machine);
+        findings_print(&result.findings, &error);
+        cr_assert_fail("%s", error.s);
+    }
+    sim_free(&result);
+    text_free(&error);
+    pipeline_free(&made);
+}
+
+/* The error relative to the largest number wanted: halves round to 11 or 8 bits, f32 sums err a little more.
+ */
+static double tolerance_of(int64_t type) {
+    return type == TG_F16 ? 1e-3 : type == TG_BF16 ? 8e-3 : type == TG_F32 ? 1e-5 : 0;
 }
 
 static void compare_tensor(const call *c, int i) {
@@ -213,6 +253,10 @@ static void check_with(const char *name, reference_function *reference, referenc
     compare(&c);
     run_call(&c, 77);
     compare(&c);
+    simulate_call(&c, "sm_80");
+    compare(&c);
+    simulate_call(&c, "sim64");
+    compare(&c);
     close_call(&c);
 }
 
@@ -228,7 +272,7 @@ static const int64_t shapes[][4] = {{1, 1, 1, 1},     {7, 13, 4, 8},     {32, 64
 enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
 static const int64_t halves[] = {TG_F16, TG_BF16};
 
-#define SHAPE(s, type)                                                                                       \
+#define SHAPE(s, type) \
     N, shapes[s][0], K, shapes[s][1], dtype, type, block_n, shapes[s][2], block_k, shapes[s][3]
 
 Test(gallery, gemv_in_block_view) {
@@ -253,12 +297,17 @@ static void check_steps(const char *name, tg_config config) {
     const tg_config cast = TG_CONFIG(N, N, dtype, dtype, block_n, 24, num_threads, 7);
     open_call(&c, name, &config, 0);
     open_call(&last, "cast_output", &cast, 0);
-    run_call(&c, 3);
-    memcpy(last.before[0], c.arg[2].data, c.arg[2].bytes);
-    memcpy(last.wanted[0], c.arg[2].data, c.arg[2].bytes);
-    run_call(&last, 3);
     gemv_split_reference(&c.config, (void *[]){c.wanted[0], c.wanted[1], NULL, last.wanted[1]});
-    compare(&last);
+    for (int way = 0; way < 2; way++) {
+        if (way == 0) {
+            run_call(&c, 3);
+        } else {
+            simulate_call(&c, "sm_80");
+        }
+        memcpy(last.before[0], c.arg[2].data, c.arg[2].bytes);
+        run_call(&last, 3);
+        compare(&last);
+    }
     close_call(&c);
     close_call(&last);
 }
@@ -289,7 +338,7 @@ Test(gallery, rows_by_every_pattern) {
     static const int64_t sizes[][3] = {{1, 64, 32}, {3, 96, 16}, {2, 128, 1}, {5, 48, 4}};
     for (int s = 0; s < 4; s++) {
         const int64_t rows = sizes[s][0], columns = sizes[s][1], type = types[s % 3];
-#define ROWS(name, reference, ...)                                                                           \
+#define ROWS(name, reference, ...) \
     check(name, reference, TG_CONFIG(M, rows, dtype, type, num_threads, sizes[s][2], __VA_ARGS__), 0)
         ROWS("rowprod_vectorized", rowprod_reference, N, columns);
         ROWS("prefix_vectorized", prefix_reference, N, columns);
