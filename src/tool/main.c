@@ -20,7 +20,7 @@ typedef struct verb_code {
 static const verb_code verbs[] = {
     {"list", verb_list},    {"emit", verb_emit},       {"run", verb_run},
     {"bench", verb_bench},  {"cache", verb_cache},     {"doctor", verb_doctor},
-    {"tune", verb_not_yet}, {"explain", verb_not_yet}, {"pack", verb_not_yet},
+    {"tune", verb_not_yet}, {"explain", verb_explain}, {"pack", verb_not_yet},
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 

@@ -35,7 +35,7 @@ static const verb_row verbs[] = {
     {"list", "", "kernels of the gallery, and of -k FILE", true},
     {"emit", "KERNEL", "what a kernel becomes, at any stage", true},
     {"run", "KERNEL", "runs a kernel and compares with the reference", true},
-    {"explain", "KERNEL [KERNEL]", "what each access costs and why", false},
+    {"explain", "KERNEL [KERNEL]", "what each access costs and why", true},
     {"bench", "KERNEL..", "times kernels, or with --jit the compiler", true},
     {"tune", "KERNEL..", "looks for the best configuration", false},
     {"pack", "KERNEL..", "compiles kernels into a file to be shipped", false},
@@ -67,6 +67,7 @@ typedef enum option_id {
     O_WIDTH,
     O_IN,
     O_SAVE,
+    O_CHECK,
     O_STRICT,
     O_CUDA,
     O_JIT,
@@ -109,12 +110,12 @@ static const option_row rows[] = {
     {O_WIDTH, "width", 0, "COLUMNS", EMIT, "of --lines"},
     {O_IN, "in", 0, "NAME=FILE.npy", RUN, "contents of a tensor instead of random ones"},
     {O_SAVE, "save", 0, "FOLDER", RUN, "every tensor as FOLDER/NAME.npy"},
-    {O_STRICT, "strict", 0, NULL, RUN, "threads that write the same value race too"},
+    {O_CHECK, "check", 0, NULL, EXPLAIN, "races, bounds, what nothing wrote, barriers: in every block, and nothing else"},
+    {O_STRICT, "strict", 0, NULL, RUN | EXPLAIN, "threads that write the same value race too"},
     {O_CUDA, "cuda", 0, "FILE.cu", RUN, "run this text instead: the same grid, arguments and checks (GPU)"},
     {O_JIT, "jit", 0, NULL, BENCH, "time the compiler itself; needs no GPU"},
     {O_REPEAT, "repeat", 0, "N", BENCH, "measurements of each figure"},
     {O_LATER, "html", 0, "FILE", EXPLAIN, ""},
-    {O_LATER, "check", 0, NULL, EXPLAIN, ""},
     {O_LATER, "svg", 0, "FILE", EXPLAIN | BENCH, ""},
     {O_LATER, "suite", 0, "NAME", BENCH | TUNE, ""},
     {O_LATER, "tuned", 0, NULL, BENCH, ""},
@@ -407,6 +408,9 @@ static bool take_option(options *o, const option_row *row, const char *word, tex
         break;
     case O_LINEINFO:
         o->lineinfo = true;
+        break;
+    case O_CHECK:
+        o->check = true;
         break;
     case O_STRICT:
         o->strict = true;

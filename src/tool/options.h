@@ -59,6 +59,7 @@ typedef struct options {
 
     const char *stage, *cuda, *save; /* emit; run */
     bool lines, body, lineinfo, strict;
+    bool check; /* explain */
     int width;
     int ninputs;
     input_file inputs[OPTIONS_MAX_INPUTS];

@@ -32,6 +32,7 @@ int tool_fail_code(int code, const char *doing);
 int verb_list(const options *o);
 int verb_emit(const options *o);
 int verb_run(const options *o);
+int verb_explain(const options *o);
 int verb_cache(const options *o);
 int verb_doctor(const options *o);
 int verb_bench(const options *o);

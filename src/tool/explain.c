@@ -1,0 +1,310 @@
+/* explain.c -- gathers what is known of a kernel: costs, findings, registers, decisions. */
+#include "tool/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/tile_layout.h"
+#include "runtime/image.h"
+#include "tool/child.h"
+#include "tool/inputs.h"
+#include "tool/progress.h"
+#include "tool/reference.h"
+#include "tool/tool.h"
+
+/* ---- words --------------------------------------------------------------------------------------------- */
+
+const char *explain_op_name(cost_op op) {
+    switch (op) {
+    case COST_LOAD:
+        return "load";
+    case COST_STORE:
+        return "store";
+    case COST_ATOMIC:
+        return "atomic";
+    case COST_COPY_FROM:
+    case COST_COPY_TO:
+        return "async_copy";
+    }
+    return "?";
+}
+
+const char *explain_fact_name(explain_fact_kind k) {
+    switch (k) {
+    case EXPLAIN_BARRIER:
+        return "barrier";
+    case EXPLAIN_CONDITION:
+        return "condition";
+    case EXPLAIN_DECISION:
+        return "decision";
+    case EXPLAIN_LAYOUT:
+        return "layout";
+    case EXPLAIN_PLACE:
+        return "place";
+    }
+    return "?";
+}
+
+const char *explain_place(const explained *e, const node *ref) {
+    return expr_text(&e->s->memory, ref);
+}
+
+bool cost_is_global(const cost_row *x) {
+    return x->ref->buffer->space == TG_GLOBAL;
+}
+
+double cost_per_request(const cost_row *x, int64_t sum) {
+    return x->requests ? (double)sum / (double)x->requests : 0;
+}
+
+double cost_efficiency(const cost_row *x) {
+    const int64_t least = cost_is_global(x) ? x->least_sectors : x->least_wavefronts;
+    const int64_t actual = cost_is_global(x) ? x->sectors : x->wavefronts;
+    return actual ? (double)least / (double)actual : 1;
+}
+
+/* ---- decisions ----------------------------------------------------------------------------------------- */
+
+enum { MAX_DEPTH = 32 };
+
+typedef struct gathering {
+    explained *e;
+    int capacity;
+    const thread_stmt *stack[MAX_DEPTH]; /* what stands around, outermost first */
+    int depth;
+} gathering;
+
+static void add_fact(gathering *g, explain_fact_kind kind, tg_loc at, const char *what) {
+    explained *e = g->e;
+    for (int i = 0; i < e->nfacts; i++) { /* passes copy statements */
+        const explain_fact *f = &e->fact[i];
+        if (f->kind == kind && f->at.line == at.line && strcmp(f->text, what) == 0) {
+            return;
+        }
+    }
+    if (e->nfacts == g->capacity) {
+        explain_fact *more = ARENA_ARRAY(&e->s->memory, explain_fact, 2 * g->capacity + 16);
+        if (e->nfacts) {
+            memcpy(more, e->fact, (size_t)e->nfacts * sizeof *more);
+        }
+        e->fact = more;
+        g->capacity = 2 * g->capacity + 16;
+    }
+    e->fact[e->nfacts++] = (explain_fact){kind, at, what};
+}
+
+static void gather_statement(gathering *g, const thread_stmt *s) {
+    arena *a = &g->e->s->memory;
+    switch (s->kind) {
+    case THREAD_BARRIER:
+        add_fact(g, EXPLAIN_BARRIER, s->at, s->why ? s->why : "as written");
+        break;
+    case THREAD_IF:
+        add_fact(g, EXPLAIN_CONDITION, s->at, expr_text(a, s->value));
+        break;
+    case THREAD_FOR:
+    case THREAD_COPY_ASYNC:
+    case THREAD_COMMIT:
+    case THREAD_WAIT:
+    case THREAD_DECL:
+    case THREAD_LET:
+    case THREAD_STORE:
+    case THREAD_ATOMIC:
+    case THREAD_REDUCE_LANES:
+    case THREAD_SHUFFLE_XOR:
+    case THREAD_PRINT:
+    case THREAD_CHECK:
+        break;
+    }
+    if (s->why && s->kind != THREAD_BARRIER) {
+        add_fact(g, EXPLAIN_DECISION, s->at, s->why);
+    }
+}
+
+/* The innermost reason that stands at the statement or around it. */
+static const char *reason_around(const gathering *g, const thread_stmt *s) {
+    const char *why = s->why;
+    for (int i = g->depth; i > 0 && !why; i--) {
+        why = g->stack[i - 1]->kind == THREAD_FOR ? g->stack[i - 1]->why : NULL;
+    }
+    return why;
+}
+
+static const char *width_of(const explained *e, const cost_row *x) {
+    arena *a = &e->s->memory;
+    const int lanes = x->ref->lanes > 1 ? x->ref->lanes : 1;
+    if (lanes > 1) {
+        return arena_print(a, "%d elements in one access%s", lanes,
+                           x->bytes == e->s->target->max_access ? ", the widest there is" : "");
+    }
+    return "one element in each access";
+}
+
+typedef struct reason_search {
+    gathering *g;
+    const thread_stmt *s;
+} reason_search;
+
+static void give_reason(node *ref, bool is_write, void *user) {
+    const reason_search *search = user;
+    explained *e = search->g->e;
+    (void)is_write;
+    for (int i = 0; i < e->cost.n; i++) {
+        if (e->cost.row[i].ref == ref && !e->why[i][0]) {
+            const char *around = reason_around(search->g, search->s), *width = width_of(e, &e->cost.row[i]);
+            e->why[i] = around ? arena_print(&e->s->memory, "%s; %s", width, around) : width;
+        }
+    }
+}
+
+static void gather_block(gathering *g, const thread_block *b) {
+    for (thread_stmt *s = b->first; s; s = s->next) {
+        reason_search search = {g, s};
+        gather_statement(g, s);
+        thread_accesses(s, give_reason, &search);
+        if (g->depth < MAX_DEPTH) {
+            g->stack[g->depth++] = s;
+            gather_block(g, &s->body);
+            gather_block(g, &s->otherwise);
+            g->depth--;
+        }
+    }
+}
+
+static void gather_buffer(gathering *g, const buffer *b) {
+    arena *a = &g->e->s->memory;
+    if (b->space == TG_SHARED && !b->view_of && b->offset >= 0) {
+        const char *padded = b->layout.pitch
+                                 ? arena_print(a, ", rows %lld elements apart", (long long)b->layout.pitch)
+                                 : "";
+        add_fact(g, EXPLAIN_PLACE, b->at, arena_print(a, "%s at byte %lld%s", b->name, (long long)b->offset, padded));
+    }
+}
+
+/* Fragments keep their layout in the tile IR's buffers. */
+static void gather_layout(gathering *g, const buffer *b) {
+    const layout *l = b->registers;
+    if (l && l->why) {
+        add_fact(g, EXPLAIN_LAYOUT, l->at.file ? l->at : b->at,
+                 arena_print(&g->e->s->memory, "%s: %lld elements a thread, %lld in a row; %s", b->name,
+                             (long long)l->slots, (long long)l->run, l->why));
+    }
+}
+
+static void gather(explained *e) {
+    gathering g = {.e = e};
+    const thread_kernel *t = e->s->result.thread;
+    const tg_kernel *k = e->s->result.kernel;
+    e->why = ARENA_ARRAY(&e->s->memory, const char *, e->cost.n + 1);
+    for (int i = 0; i < e->cost.n; i++) {
+        e->why[i] = "";
+    }
+    gather_block(&g, &t->body);
+    for (int i = 0; i < t->nbuffers; i++) {
+        if (t->buffers[i]) {
+            gather_buffer(&g, t->buffers[i]);
+        }
+    }
+    for (int i = 0; i < k->nbuffers; i++) {
+        gather_layout(&g, k->buffers[i]);
+    }
+}
+
+/* ---- registers ----------------------------------------------------------------------------------------- */
+
+static void compile(explained *e) {
+    const subject *s = e->s;
+    const image *made = NULL;
+    const nvrtc_request request = {.name = s->kernel->name,
+                                   .text = s->result.cuda.text.s,
+                                   .target = s->target->name,
+                                   .lines = s->result.cuda.line,
+                                   .n_lines = (size_t)s->result.cuda.nlines};
+    const int code = image_get(&request, &made);
+    if (code != TG_OK) {
+        e->no_usage = code == TG_ENOCOMPILER ? "NVRTC was not found" : arena_copy(&e->s->memory, tg_error());
+        return;
+    }
+    e->has_usage = cubin_read(made->data, made->size, &e->usage);
+    e->no_usage = e->has_usage ? NULL : "the cubin does not say";
+    image_release(made);
+    image_settle();
+}
+
+/* ---- the simulation ------------------------------------------------------------------------------------ */
+
+/* The launch of the kernel itself, where a call has several. */
+static const subject_step *own_step(const subject *s) {
+    for (int i = 0; i < s->nsteps; i++) {
+        if (s->steps[i].s == s && !s->steps[i].fill) {
+            return &s->steps[i];
+        }
+    }
+    return NULL;
+}
+
+static int simulate(const options *o, arguments *all, bool every_block, explained *e) {
+    const subject_step *step = own_step(e->s);
+    witness_arg args[INPUTS_MAX];
+    const subject *s = e->s;
+    text error = {0};
+    sim_options how = {.strict = o->strict};
+    if (!step) {
+        return tool_fail(STATUS_FAULTY, "%s: its steps do not launch it", s->kernel->name);
+    }
+    reference_arguments(all, step, false, args);
+    int code = cost_begin(s->result.thread, step->nargs, args, every_block, &e->cost);
+    if (code == TG_OK) {
+        cost_attach(&e->cost, &how, &e->sim);
+        child_phase(PHASE_RUNNING, o);
+        code = sim_run(s->result.thread, step->nargs, args, &how, &e->sim, &error);
+        child_phase(PHASE_OTHER, o);
+    }
+    if (code == TG_OK) {
+        code = cost_end(&e->cost);
+    }
+    e->has_failed = findings_failed(&e->sim.findings, o->strict);
+    const int status = code ? tool_fail(tool_status(code), "%s: %s", s->kernel->name,
+                                        error.s            ? error.s
+                                        : code == TG_EARG ? "the grid cannot be computed from the arguments"
+                                                          : "out of memory")
+                            : STATUS_GOOD;
+    text_free(&error);
+    return status;
+}
+
+static void estimate(explained *e) {
+    const device_row *gpu = e->s->gpu;
+    if (gpu) {
+        const double per_us = (double)gpu->bandwidth_gbs * 1e3;
+        e->room = occupancy_of(gpu, e->s->target, e->threads, e->shared, e->has_usage ? e->usage.registers : 0,
+                               e->cost.kinds.blocks);
+        e->floor_us = (double)(e->cost.once_read + e->cost.once_written) / per_us;
+        e->uncached_us = (double)(e->cost.bytes_read + e->cost.bytes_written) / per_us;
+    }
+}
+
+int explain_make(const options *o, subject *s, bool every_block, explained *out) {
+    arguments all = {0};
+    const pipeline_options how = {0};
+    *out = (explained){.s = s};
+    int status = subject_build(o, &how, s);
+    status = status ? status : inputs_make(o, s, &all);
+    if (!status) {
+        out->threads = thread_count(s->result.thread);
+        out->shared = s->result.thread->shared_bytes;
+        status = simulate(o, &all, every_block, out);
+    }
+    if (!status) {
+        compile(out);
+        gather(out);
+        estimate(out);
+    }
+    inputs_free(&all);
+    return status;
+}
+
+void explain_free(explained *e) {
+    cost_free(&e->cost);
+    sim_free(&e->sim);
+}

@@ -1,0 +1,69 @@
+/* explain.h -- all that `tegula explain` knows of one kernel, for the texts and pictures made of it.
+ *
+ *     subject (built, lowered) --simulator, counted--> costs, findings
+ *                              --NVRTC, where found--> registers, stack
+ *                              --thread IR---------->  what the compiler decided, and why */
+#ifndef TOOL_EXPLAIN_H
+#define TOOL_EXPLAIN_H
+
+#include "sim/sim_cost.h"
+#include "tool/cubin.h"
+#include "tool/occupancy.h"
+#include "tool/subject.h"
+
+enum { EXPLAIN_SCHEMA = 1 };
+
+typedef enum explain_fact_kind {
+    EXPLAIN_BARRIER, /* a barrier, and the accesses that it separates */
+    EXPLAIN_CONDITION,  /* decided when the kernel runs */
+    EXPLAIN_DECISION,   /* of a pass, with its reason */
+    EXPLAIN_LAYOUT,     /* who holds what of a fragment */
+    EXPLAIN_PLACE       /* of a buffer in shared memory */
+} explain_fact_kind;
+
+typedef struct explain_fact {
+    explain_fact_kind kind;
+    tg_loc at;
+    const char *text;
+} explain_fact;
+
+typedef struct explained {
+    subject *s;
+    int64_t threads, shared;
+    cost_counter cost;
+    const char **why; /* of each row of costs; "": nothing is known */
+    sim_result sim;
+    bool has_failed; /* findings, of the blocks that ran */
+    bool has_usage;
+    cubin_usage usage;
+    const char *no_usage; /* why there is none */
+    occupancy room;       /* where s->gpu is known */
+    double floor_us;      /* each sector once, at the device's bandwidth */
+    double uncached_us;   /* every request from memory */
+    int nfacts;
+    explain_fact *fact;
+} explained;
+
+/* `every_block`: simulate the whole grid.  Free in every case.  The exit status. */
+int explain_make(const options *o, subject *s, bool every_block, explained *out);
+void explain_free(explained *e);
+
+const char *explain_op_name(cost_op op);     /* "load", "store", "atomic", "async_copy" */
+const char *explain_fact_name(explain_fact_kind k);  /* "barrier", "condition", .. */
+const char *explain_place(const explained *e, const node *ref); /* "matrix[row, col]", in the subject's memory */
+bool cost_is_global(const cost_row *x);
+double cost_per_request(const cost_row *x, int64_t sum);
+double cost_efficiency(const cost_row *x); /* least by actual sectors or wavefronts */
+
+/* ---- what is made of it -------------------------------------------------------------------------------- */
+
+/* At most 100 columns; colour where the output is a terminal. */
+void explain_text(const options *o, const explained *e, text *out);
+void explain_findings(const explained *e, text *out);
+/* Two kernels side by side, the differences first. */
+void explain_compare(const explained *a, const explained *b, text *out);
+/* One object; docs/explain.md says what its fields mean. */
+struct json;
+void explain_json(const explained *e, const char *key, struct json *j);
+
+#endif
