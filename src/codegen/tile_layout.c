@@ -30,7 +30,7 @@ static int dim_at(const layout *l, int64_t place) {
 
 /* Where the dimension ends; the outermost one does not, so that padding belongs to it. */
 static int64_t dim_end(const layout *l, int d) {
-    return d == 0 ? INT64_MAX : dim_place(l, d) * l->dim[d];
+    return d <= 0 ? INT64_MAX : dim_place(l, d) * l->dim[d];
 }
 
 /* ---- making ----------------------------------------------------------------------------------------------
