@@ -281,12 +281,19 @@ static layout *assemble(arena *a, int rank, const int64_t *dim, const digits *pa
     return l;
 }
 
+const char decide_everywhere_why[] =
+    "every thread holds all: what goes where is known when the kernel runs only";
+
 layout *decide_everywhere(arena *a, int rank, const int64_t *dim, int64_t threads) {
     digits part[TG_MAX_RANK];
     for (int d = 0; d < rank; d++) {
         part[d] = all_slots(dim[d]);
     }
-    return assemble(a, rank, dim, part, threads, false);
+    layout *l = assemble(a, rank, dim, part, threads, false);
+    if (l) {
+        l->why = decide_everywhere_why;
+    }
+    return l;
 }
 
 layout *decide_without(arena *a, const layout *held, int dim) {
@@ -444,20 +451,26 @@ static void wish(node *ref, bool is_write, const tile_stmt *at, void *user) {
     }
 }
 
-/* Extents that are known at launch only count as 1 and are gone over one by one (tile_parallel.c), unless they
- * are the only ones; short ones count as their largest value. */
+/* Extents that are known at launch only: short ones count as their largest value; of the others the innermost is
+ * gone over in pieces that give the threads left over by the rest something to do, the outer ones one by one
+ * (tile_parallel.c). */
 enum { SHORT = 4096 };
+
+static bool is_long(const node *extent) {
+    return extent->hi > SHORT && !expr_is_const(extent);
+}
 
 static void loop_dims(const deciding *d, const tile_stmt *s, int64_t *dim) {
     int64_t elements = 1;
+    int innermost = -1;
     for (int i = 0; i < s->n; i++) {
         const node *x = s->extents[i];
-        dim[i] = x->hi <= SHORT || expr_is_const(x) ? x->hi : 1;
-        dim[i] = dim[i] < 1 ? 1 : dim[i];
+        dim[i] = is_long(x) || x->hi < 1 ? 1 : x->hi;
         elements *= dim[i];
+        innermost = is_long(x) ? i : innermost;
     }
-    if (s->n > 0 && elements == 1 && s->extents[s->n - 1]->hi > SHORT) {
-        dim[s->n - 1] = d->threads;
+    if (innermost >= 0 && elements < d->threads) {
+        dim[innermost] = d->threads / elements;
     }
 }
 
@@ -741,11 +754,30 @@ static void decide_rest(const deciding *d) {
     }
 }
 
-/* Reducers that no loop adds to, or only ones that do not fit: each element where it lies freely. */
+/* Reducers that no loop adds to, and those of which the loops say only when they run what goes where. */
+enum { FEW = 1024 };
+
+typedef struct adding {
+    const buffer *reducer;
+    bool found;
+} adding;
+
+static void find_adding(node *ref, bool is_write, const tile_stmt *at, void *user) {
+    adding *x = user;
+    (void)at;
+    x->found |= is_write && ref->buffer == x->reducer;
+}
+
 static void decide_reducers(const deciding *d) {
     for (int i = 0; i < d->k->nbuffers; i++) {
         buffer *b = d->k->buffers[i];
-        if (b->space == TG_REDUCER && !b->registers) {
+        adding x = {b, false};
+        for (int j = 0; j < d->n && b->space == TG_REDUCER && !b->registers; j++) {
+            decide_refs(d->item[j], find_adding, &x);
+        }
+        if (x.found && buffer_elements(b) <= FEW) {
+            b->registers = decide_everywhere(d->a, b->rank, b->dim, d->threads);
+        } else if (b->space == TG_REDUCER && !b->registers) {
             free_fragment(d, b, NULL);
         }
     }

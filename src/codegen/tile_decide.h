@@ -26,7 +26,8 @@ node *decide_slot(arena *a, const layout *loop, const tile_stmt *s, const node *
                   node *slot);
 /* `held` without dimension dim; NULL when it is not split. */
 layout *decide_without(arena *a, const layout *held, int dim);
-/* All elements in every thread. */
+/* All elements in every thread, slots in row-major order; known by its reason. */
+extern const char decide_everywhere_why[];
 layout *decide_everywhere(arena *a, int rank, const int64_t *dim, int64_t threads);
 /* Has every thread another element, or may threads be replicas of one another? */
 bool layout_has_replicas(const layout *l);

@@ -114,8 +114,16 @@ static bool depends_on_trip(const sharing *x, const node *ref) {
     return false;
 }
 
+/* Every thread holds all elements, row by row. */
+static bool is_everywhere(const layout *l) {
+    return l->why && l->why == decide_everywhere_why;
+}
+
 /* The register of an element over the loop's slot; NULL. */
 static node *slot_of(sharing *x, const layout *holds, const node *element) {
+    if (is_everywhere(holds)) {
+        return flat_number(x->a, element);
+    }
     if (depends_on_trip(x, element)) {
         return NULL;
     }
@@ -254,7 +262,7 @@ static void judge_replicas(sharing *x) {
 static void keep_inside(lowering *l, spread *w, const buffer *fragment) {
     for (int d = 0; d < fragment->rank; d++) {
         node *inside = expr_binary(l->a, w->at, TG_LT, w->index[d], expr_int(l->a, w->at, fragment->dim[d]));
-        if (facts_truth(inside) != FACT_YES) {
+        if (w->layout->dim[d] > fragment->dim[d] && facts_truth(inside) != FACT_YES) {
             spread_when(l, w, inside);
         }
     }
@@ -307,7 +315,8 @@ static void prepare(sharing *x, thread_block *b) {
             while (r->of != h) {
                 r++;
             }
-            const layout *l = decide_from_loop(x->a, x->p, x->s, r->element);
+            const layout *l =
+                depends_on_trip(x, r->element) ? NULL : decide_from_loop(x->a, x->p, x->s, r->element);
             h->own = partials_begin(x->l, b, h->fragment, h->fragment->reduction, l, x->s->at);
             continue;
         }
@@ -376,10 +385,9 @@ static node *slot_here(sharing *x, node *slot) {
 static node *in_partials(sharing *x, const seen *r) {
     const layout *holds = r->of->own.layout;
     const layout *follows = decide_from_loop(x->a, x->p, x->s, r->element);
-    node *slot = follows && layout_equal(follows, holds) ? slot_of(x, holds, r->element) : NULL;
-    if (!slot && !follows) {
-        slot = flat_number(x->a, r->element);
-    }
+    node *slot = is_everywhere(holds) || (follows && layout_equal(follows, holds))
+                     ? slot_of(x, holds, r->element)
+                     : NULL;
     if (!slot) {
         diag_error(x->l->errors, r->ref->at,
                    "parallel: reducer '%s' is indexed in two ways by one loop, by '%s' too: use two loops",
@@ -640,7 +648,9 @@ static void open_trips(sharing *x, thread_block **b) {
         node *most = expr_int(x->a, extent->at, x->p->dim[i] - 1);
         node *trips = expr_binary(x->a, extent->at, TG_QUO, expr_add(x->a, extent, most),
                                   expr_int(x->a, extent->at, x->p->dim[i]));
-        thread_stmt *loop = thread_for(x->l->t, *b, arena_print(x->a, "%s_tile", x->s->axes[i]->name), trips);
+        const char *name = x->s->axes[i]->name;
+        name = x->p->dim[i] == 1 ? name : arena_print(x->a, "%s_tile", name);
+        thread_stmt *loop = thread_for(x->l->t, *b, name, trips);
         loop->at = x->s->at;
         loop->participants = SCOPE_BLOCK;
         x->trip[i] = expr_var(x->a, x->s->at, loop->result[0]);
@@ -660,7 +670,12 @@ static node *axis_value(const sharing *x, int i) {
     return x->trip[i] ? expr_add(x->a, expr_mul(x->a, x->trip[i], x->p->dim[i]), inside) : inside;
 }
 
+/* Within the layout's own extent nothing has to be asked. */
 static void limit_axis(sharing *x, int i, node *at) {
+    const bool is_single = x->trip[i] && x->p->dim[i] == 1;
+    if (is_single || (!x->trip[i] && expr_is_int(x->s->extents[i], x->p->dim[i]))) {
+        return;
+    }
     node *inside = expr_binary(x->a, x->s->at, TG_LT, at, x->s->extents[i]);
     if (facts_truth(inside) != FACT_YES) {
         spread_when(x->l, &x->w, inside);
@@ -682,11 +697,21 @@ static bool run_is_whole(const sharing *x, int i) {
            facts_aligned(axis_value(x, i), x->p->run) == FACT_YES;
 }
 
+/* The names i, j, .. are the program's. */
+static void rename_loops(sharing *x) {
+    for (int i = 0; i < x->p->n; i++) {
+        if (x->w.digit[i]) {
+            x->w.digit[i]->var->name = "turn";
+        }
+    }
+}
+
 static void open_axes(sharing *x, thread_block *b) {
     const bool has_run = x->p->run > 1;
     x->w = (spread){.layout = x->p, .at = x->s->at, .in_registers = x->nheld > 0, .once = x->first_only};
     open_trips(x, &b);
     spread_begin(x->l, b, &x->w);
+    rename_loops(x);
     for (int i = 0; i < x->s->n; i++) {
         if (!has_run || (x->w.run_dim >= 0 && i != x->w.run_dim)) {
             name_axis(x, i);
@@ -698,6 +723,9 @@ static void open_axes(sharing *x, thread_block *b) {
         limit_axis(x, x->w.run_dim, axis_value(x, x->w.run_dim));
     }
     spread_run(x->l, &x->w);
+    if (x->w.run) {
+        x->w.run->var->name = "lane";
+    }
     for (int i = 0; i < x->s->n; i++) {
         if (!x->axis[i]) {
             name_axis(x, i);

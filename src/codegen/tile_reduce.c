@@ -322,7 +322,7 @@ void partials_combine(lowering *l, thread_block *b, const partials *p, tg_loc at
 static void keep_inside(lowering *l, spread *w, const buffer *shape) {
     for (int d = 0; d < shape->rank; d++) {
         node *inside = expr_binary(l->a, w->at, TG_LT, w->index[d], expr_int(l->a, w->at, shape->dim[d]));
-        if (facts_truth(inside) != FACT_YES) {
+        if (w->layout->dim[d] > shape->dim[d] && facts_truth(inside) != FACT_YES) {
             spread_when(l, w, inside);
         }
     }
