@@ -32,8 +32,16 @@ static int fullest(const words *w, int banks) {
     return most;
 }
 
+static uint64_t banks_with(const words *w, int banks, int count) {
+    uint64_t found = 0;
+    for (int i = 0; i < banks; i++) {
+        found |= (uint64_t)(w->count[i] == count) << i;
+    }
+    return found;
+}
+
 /* Lanes `from` and on. */
-static int group(const target *t, const bank_request *r, int from, int lanes) {
+static int group(const target *t, const bank_request *r, int from, int lanes, uint64_t *busiest) {
     words w;
     w.n = 0;
     for (int i = 0; i < t->banks; i++) {
@@ -46,7 +54,9 @@ static int group(const target *t, const bank_request *r, int from, int lanes) {
             add(&w, at / t->bank_bytes, t->banks);
         }
     }
-    return fullest(&w, t->banks);
+    const int most = fullest(&w, t->banks);
+    *busiest |= most > 1 ? banks_with(&w, t->banks, most) : 0;
+    return most;
 }
 
 /* Do lanes 2i and 2i + 1 ask for the same, wherever both take part? */
@@ -72,9 +82,9 @@ static int phases(const target *t, const bank_request *r) {
 
 bank_cost bank_count(const target *t, const bank_request *r) {
     const int n = phases(t, r), lanes = t->wave / n;
-    bank_cost cost = {0, 0};
+    bank_cost cost = {0};
     for (int i = 0; i < n; i++) {
-        const int wavefronts = group(t, r, i * lanes, lanes);
+        const int wavefronts = group(t, r, i * lanes, lanes, &cost.busiest);
         cost.wavefronts += wavefronts;
         cost.least += wavefronts > 0;
     }

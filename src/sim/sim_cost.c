@@ -155,6 +155,7 @@ static void count_banks(const target *t, cost_op op, const sim_access *a, cost_r
     const bank_cost cost = bank_count(t, &r);
     out->wavefronts = cost.wavefronts;
     out->least_wavefronts = cost.least;
+    out->busiest_banks = cost.busiest;
 }
 
 static cost_request count(const target *t, tg_space space, cost_op op, const sim_access *a, bits *set) {
