@@ -20,30 +20,66 @@ const tg_kernel_record *const *tg_kernel_table(int *n);
 
 /* ---- what is run --------------------------------------------------------------------------------------- */
 
-/* Kernels of the gallery; the golden ones come by themselves. */
+/* Kernels of the gallery, at sizes that tiles divide and do not; the golden ones come by themselves. */
+#define GEMV(kernel)                                        \
+    {kernel, {{"N", 40}, {"K", 512}, {"dtype", TG_F16}}}, { \
+        kernel, {                                           \
+            {"N", 33}, {"K", 264}, {                        \
+                "dtype", TG_BF16                            \
+            }                                               \
+        }                                                   \
+    }
+#define ROWS(kernel)                                         \
+    {kernel, {{"M", 3}, {"N", 1024}, {"dtype", TG_BF16}}}, { \
+        kernel, {                                            \
+            {"M", 2}, {"N", 1536}, {                         \
+                "dtype", TG_F32                              \
+            }                                                \
+        }                                                    \
+    }
+#define ENGINE(kernel)                            \
+    {kernel, {{"N", 1024}, {"dtype", TG_F16}}}, { \
+        kernel, {                                 \
+            {"N", 299}, {                         \
+                "dtype", TG_BF16                  \
+            }                                     \
+        }                                         \
+    }
+
 static const struct {
     const char *kernel;
-    int64_t n, k;
-    tg_dtype type;
+    tg_param param[4];
 } gallery[] = {
-    {"thread_naive", 40, 256, TG_F16},
-    {"thread_naive", 33, 264, TG_BF16},
-    {"thread_naive_split_k", 40, 256, TG_F16},
-    {"thread_naive_split_k", 33, 264, TG_BF16},
-    {"thread_coalesced_naive_split_k", 40, 256, TG_F16},
-    {"thread_coalesced_naive_split_k", 33, 264, TG_BF16},
-    {"thread_split_k", 40, 256, TG_F16},
-    {"thread_split_k", 33, 264, TG_BF16},
-    {"thread_coalesced_split_k", 40, 256, TG_F16},
-    {"thread_coalesced_split_k", 33, 264, TG_BF16},
-    {"thread_vectorized_split_k", 40, 512, TG_F16},
-    {"thread_vectorized_split_k", 33, 264, TG_BF16},
-    {"thread_allreduce_split_k", 40, 512, TG_F16},
-    {"thread_allreduce_split_k", 33, 264, TG_BF16},
-    {"thread_shared_memory_split_k", 40, 512, TG_F16},
-    {"thread_shared_memory_split_k", 33, 264, TG_BF16},
-    {"thread_intra_block_split_k", 40, 256, TG_F16},
-    {"thread_intra_block_split_k", 33, 264, TG_BF16},
+    GEMV("thread_naive"),
+    GEMV("thread_naive_split_k"),
+    GEMV("thread_coalesced_naive_split_k"),
+    GEMV("thread_split_k"),
+    GEMV("thread_coalesced_split_k"),
+    GEMV("thread_vectorized_split_k"),
+    GEMV("thread_allreduce_split_k"),
+    GEMV("thread_shared_memory_split_k"),
+    GEMV("thread_intra_block_split_k"),
+    GEMV("block_naive"),
+    GEMV("block_split_k"),
+    GEMV("block_split_k_v2"),
+    ENGINE("cast_output"),
+    GEMV("block_pipelined"),
+    GEMV("block_alloc_reducer"),
+    ROWS("rowprod_blocked"),
+    ROWS("rowprod_striped"),
+    ROWS("rowprod_vectorized"),
+    ROWS("rowprod_staged"),
+    ROWS("prefix_blocked"),
+    ROWS("prefix_vectorized"),
+    ROWS("prefix_staged"),
+    {"copy_1d_block", {{"N", 5003}, {"dtype", TG_U8}}},
+    {"copy_1d_thread", {{"N", 5003}, {"dtype", TG_F64}}},
+    ENGINE("softmax"),
+    ENGINE("rms_norm"),
+    ENGINE("add_broadcast"),
+    ENGINE("row_sum"),
+    {"transpose", {{"M", 100}, {"N", 70}, {"dtype", TG_F16}}},
+    {"gemv_q4", {{"N", 9}, {"K", 4128}, {"dtype", TG_F16}}},
 };
 
 enum { MAX_ROWS = 256, GALLERY_ROWS = sizeof gallery / sizeof gallery[0] };
@@ -97,6 +133,14 @@ static void add_row(const tg_kernel_record *record, const tg_config *config, boo
     nrows++;
 }
 
+static void add_gallery_row(const tg_kernel_record *record, const tg_param *param) {
+    tg_config config = {0};
+    for (int i = 0; i < 4 && param[i].name; i++) {
+        tg_config_set(&config, param[i].name, param[i].value);
+    }
+    add_row(record, &config, true);
+}
+
 static void add_all(void) {
     int n;
     const tg_kernel_record *const *records = tg_kernel_table(&n);
@@ -111,8 +155,7 @@ static void add_all(void) {
         }
         for (int j = 0; j < GALLERY_ROWS; j++) {
             if (strcmp(records[i]->name, gallery[j].kernel) == 0) {
-                const tg_config config = TG_CONFIG(N, gallery[j].n, K, gallery[j].k, dtype, gallery[j].type);
-                add_row(records[i], &config, true);
+                add_gallery_row(records[i], gallery[j].param);
             }
         }
     }
