@@ -5,7 +5,7 @@
  *     affine forms      5 * tid + 3 * k + 7, with every name replaced by what it names
  *     ranges, divisors  of the terms of such a form
  *     enumeration       the expression evaluated for every value of the variables in it */
-#include "codegen/facts.h"
+#include "codegen/facts_point.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@
 /* Far inside 64 bits, so that sums of a few products stay inside too. */
 static const int64_t LIMIT = (int64_t)1 << 60;
 
-static bool multiply(int64_t a, int64_t b, int64_t *out) {
+bool facts_multiply(int64_t a, int64_t b, int64_t *out) {
     if (a != 0 && (b > LIMIT / (a < 0 ? -a : a) || b < -(LIMIT / (a < 0 ? -a : a)))) {
         return false;
     }
@@ -26,7 +26,7 @@ static bool in_limit(int64_t x) {
     return -LIMIT < x && x < LIMIT;
 }
 
-static int64_t modulo(int64_t x, int64_t n) {
+int64_t facts_modulo(int64_t x, int64_t n) {
     const int64_t r = x % n;
     return r < 0 ? r + n : r;
 }
@@ -53,7 +53,7 @@ bool facts_reads_memory(const node *x) {
 }
 
 /* What a name stands for; x itself for everything else, and for names of what memory held at that time. */
-static const node *meaning(const node *x) {
+const node *facts_meaning(const node *x) {
     while (is_let(x) && x->var->value && !facts_reads_memory(x->var->value)) {
         x = x->var->value;
     }
@@ -110,13 +110,13 @@ static bool keeps_value(const node *cast) {
 static bool gather(affine *a, const node *x, int64_t factor);
 
 static bool gather_product(affine *a, const node *x, int64_t factor) {
-    const node *l = meaning(x->arg[0]), *r = meaning(x->arg[1]);
+    const node *l = facts_meaning(x->arg[0]), *r = facts_meaning(x->arg[1]);
     int64_t product;
     if (l->kind == E_CONST) {
-        return multiply(factor, l->ival, &product) && gather(a, r, product);
+        return facts_multiply(factor, l->ival, &product) && gather(a, r, product);
     }
     if (r->kind == E_CONST) {
-        return multiply(factor, r->ival, &product) && gather(a, l, product);
+        return facts_multiply(factor, r->ival, &product) && gather(a, l, product);
     }
     return add_term(a, x, factor);
 }
@@ -133,16 +133,17 @@ static bool gather_op(affine *a, const node *x, int64_t factor) {
     }
     int64_t shifted;
     if (x->op == TG_SHL && x->arg[1]->kind == E_CONST && x->arg[1]->ival >= 0 && x->arg[1]->ival < 32) {
-        return multiply(factor, (int64_t)1 << x->arg[1]->ival, &shifted) && gather(a, x->arg[0], shifted);
+        return facts_multiply(factor, (int64_t)1 << x->arg[1]->ival, &shifted) &&
+               gather(a, x->arg[0], shifted);
     }
     return add_term(a, x, factor);
 }
 
 static bool gather(affine *a, const node *x, int64_t factor) {
-    x = meaning(x);
+    x = facts_meaning(x);
     int64_t product;
     if (x->kind == E_CONST) {
-        if (!multiply(factor, x->ival, &product)) {
+        if (!facts_multiply(factor, x->ival, &product)) {
             return false;
         }
         a->constant += product;
@@ -189,12 +190,12 @@ bool affine_step(const node *x, const var *v, int64_t *step) {
     return true;
 }
 
-static bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
+bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
     *lo = *hi = a->constant;
     for (int i = 0; i < a->n; i++) {
         int64_t p, q;
         const node *x = a->term[i].x;
-        if (!multiply(a->term[i].factor, x->lo, &p) || !multiply(a->term[i].factor, x->hi, &q)) {
+        if (!facts_multiply(a->term[i].factor, x->lo, &p) || !facts_multiply(a->term[i].factor, x->hi, &q)) {
             return false;
         }
         *lo += p < q ? p : q;
@@ -208,17 +209,7 @@ static bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
 
 /* ---- enumeration --------------------------------------------------------------------------------------- */
 
-/* An expression is judged at so many points at most; the elements of a buffer that threads share, at more. */
-enum { POINT_VARS = 12, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 12, ELEMENT_LIMIT = 1 << 14 };
-
-/* One value for each variable of an expression. */
-typedef struct point {
-    int n;
-    const var *v[POINT_VARS];
-    int64_t lo[POINT_VARS], hi[POINT_VARS], now[POINT_VARS];
-} point;
-
-static int find(const point *p, const var *v) {
+int point_find(const point *p, const var *v) {
     for (int i = 0; i < p->n; i++) {
         if (p->v[i] == v) {
             return i;
@@ -228,14 +219,14 @@ static int find(const point *p, const var *v) {
 }
 
 /* Adds the variables of x, names opened; false where one has too many values or is no small integer axis. */
-static bool collect(point *p, const node *x) {
-    x = meaning(x);
+bool point_collect(point *p, const node *x) {
+    x = facts_meaning(x);
     if (x->kind == E_LOAD || x->kind == E_BITCAST || x->kind == E_POISON) {
         return false;
     }
     if (x->kind == E_VAR) {
         const var *v = x->var;
-        if (find(p, v) >= 0) {
+        if (point_find(p, v) >= 0) {
             return true;
         }
         if (p->n == POINT_VARS || v->kind == VAR_LET || !type_is_integer(v->type) || v->lo < -LIMIT ||
@@ -248,14 +239,14 @@ static bool collect(point *p, const node *x) {
         return true;
     }
     for (int i = 0; i < x->n; i++) {
-        if (!collect(p, x->arg[i])) {
+        if (!point_collect(p, x->arg[i])) {
             return false;
         }
     }
     return true;
 }
 
-static int64_t points(const point *p) {
+int64_t point_count(const point *p) {
     int64_t n = 1;
     for (int i = 0; i < p->n && n <= ELEMENT_LIMIT; i++) {
         n *= p->hi[i] - p->lo[i] + 1;
@@ -264,7 +255,7 @@ static int64_t points(const point *p) {
 }
 
 static bool can_enumerate(point *p, const node *x) {
-    return collect(p, x) && points(p) <= POINT_LIMIT;
+    return point_collect(p, x) && point_count(p) <= POINT_LIMIT;
 }
 
 /* The next point; false after the last (then back at the first). */
@@ -278,27 +269,25 @@ static bool advance(point *p) {
     return false;
 }
 
-static bool evaluate(const node *x, const point *p, value *out);
-
 static bool evaluate_op(const node *x, const point *p, value *out) {
     value a, b = {0, 0};
     value_fault fault = FAULT_NONE;
-    if (!evaluate(x->arg[0], p, &a)) {
+    if (!point_evaluate(x->arg[0], p, &a)) {
         return false;
     }
     if ((x->op == TG_BOTH || x->op == TG_EITHER) && (value_as_int(a) != 0) == (x->op == TG_EITHER)) {
         *out = a;
         return true;
     }
-    if (x->n > 1 && !evaluate(x->arg[1], p, &b)) {
+    if (x->n > 1 && !point_evaluate(x->arg[1], p, &b)) {
         return false;
     }
     *out = x->n > 1 ? value_binary(x->op, a, b, &fault) : value_unary(x->op, a, &fault);
     return fault == FAULT_NONE;
 }
 
-static bool evaluate(const node *x, const point *p, value *out) {
-    x = meaning(x);
+bool point_evaluate(const node *x, const point *p, value *out) {
+    x = facts_meaning(x);
     value_fault fault = FAULT_NONE;
     value a;
     int at;
@@ -307,7 +296,7 @@ static bool evaluate(const node *x, const point *p, value *out) {
         *out = expr_value(x);
         return true;
     case E_VAR:
-        at = find(p, x->var);
+        at = point_find(p, x->var);
         if (at >= 0) {
             *out = value_int(x->type, p->now[at]);
         }
@@ -315,9 +304,9 @@ static bool evaluate(const node *x, const point *p, value *out) {
     case E_OP:
         return evaluate_op(x, p, out);
     case E_CHOOSE:
-        return evaluate(x->arg[0], p, &a) && evaluate(x->arg[value_as_int(a) ? 1 : 2], p, out);
+        return point_evaluate(x->arg[0], p, &a) && point_evaluate(x->arg[value_as_int(a) ? 1 : 2], p, out);
     case E_CAST:
-        if (!evaluate(x->arg[0], p, &a)) {
+        if (!point_evaluate(x->arg[0], p, &a)) {
             return false;
         }
         *out = value_cast(a, x->type, &fault);
@@ -342,7 +331,7 @@ static fact enumerate(const node *x, bool (*ok)(int64_t x, const int64_t *bound)
     bool any = false, all = true;
     do {
         value v;
-        if (!evaluate(x, &p, &v)) {
+        if (!point_evaluate(x, &p, &v)) {
             return FACT_UNKNOWN;
         }
         if (ok(value_as_int(v), bound)) {
@@ -386,9 +375,9 @@ fact facts_inside(const node *x, int64_t lo, int64_t hi) {
 /* Without the terms that are multiples of n anyway. */
 static void drop_multiples(affine *a, int64_t n) {
     for (int i = a->n - 1; i >= 0; i--) {
-        const int64_t factor = modulo(a->term[i].factor, n);
+        const int64_t factor = facts_modulo(a->term[i].factor, n);
         const int64_t divisor = expr_divisor(a->term[i].x);
-        if (factor == 0 || divisor == 0 || modulo(factor * modulo(divisor, n), n) == 0) {
+        if (factor == 0 || divisor == 0 || facts_modulo(factor * facts_modulo(divisor, n), n) == 0) {
             a->term[i] = a->term[--a->n];
         }
     }
@@ -398,13 +387,13 @@ static void drop_multiples(affine *a, int64_t n) {
 static fact enumerate_residues(const affine *a, int64_t n) {
     point p = {.n = 0};
     for (int i = 0; i < a->n; i++) {
-        if (a->term[i].x->kind != E_VAR && !collect(&p, a->term[i].x)) {
+        if (a->term[i].x->kind != E_VAR && !point_collect(&p, a->term[i].x)) {
             return FACT_UNKNOWN;
         }
     }
     for (int i = 0; i < a->n; i++) {
         const node *x = a->term[i].x;
-        if (x->kind == E_VAR && find(&p, x->var) < 0) {
+        if (x->kind == E_VAR && point_find(&p, x->var) < 0) {
             if (p.n == POINT_VARS || x->var->kind == VAR_LET || !in_limit(x->var->lo)) {
                 return FACT_UNKNOWN;
             }
@@ -414,17 +403,17 @@ static fact enumerate_residues(const affine *a, int64_t n) {
             p.n++;
         }
     }
-    if (points(&p) > POINT_LIMIT) {
+    if (point_count(&p) > POINT_LIMIT) {
         return FACT_UNKNOWN;
     }
     do {
-        int64_t sum = modulo(a->constant, n);
+        int64_t sum = facts_modulo(a->constant, n);
         for (int i = 0; i < a->n; i++) {
             value v;
-            if (!evaluate(a->term[i].x, &p, &v)) {
+            if (!point_evaluate(a->term[i].x, &p, &v)) {
                 return FACT_UNKNOWN;
             }
-            sum += modulo(modulo(a->term[i].factor, n) * modulo(value_as_int(v), n), n);
+            sum += facts_modulo(facts_modulo(a->term[i].factor, n) * facts_modulo(value_as_int(v), n), n);
         }
         if (sum % n != 0) {
             return FACT_NO;
@@ -437,7 +426,7 @@ fact affine_aligned(const affine *a, int64_t n) {
     affine rest = *a;
     drop_multiples(&rest, n);
     if (rest.n == 0) {
-        return modulo(rest.constant, n) == 0 ? FACT_YES : FACT_NO;
+        return facts_modulo(rest.constant, n) == 0 ? FACT_YES : FACT_NO;
     }
     return enumerate_residues(&rest, n);
 }
@@ -499,7 +488,7 @@ static fact truth_of_pair(tg_op op, fact a, fact b) {
 }
 
 fact facts_truth(const node *condition) {
-    const node *x = meaning(condition);
+    const node *x = facts_meaning(condition);
     fact found = FACT_UNKNOWN;
     if (x->kind == E_CONST) {
         return x->ival != 0 ? FACT_YES : FACT_NO;
@@ -569,7 +558,7 @@ static fact uniform_load(const uniformity *u, const node *x) {
 static fact uniform_by_enumeration(const node *x) {
     point p = {.n = 0};
     value first, v;
-    if (!can_enumerate(&p, x) || !evaluate(x, &p, &first)) {
+    if (!can_enumerate(&p, x) || !point_evaluate(x, &p, &first)) {
         return FACT_UNKNOWN;
     }
     for (int i = 0; i < p.n; i++) {
@@ -578,7 +567,7 @@ static fact uniform_by_enumeration(const node *x) {
         }
     }
     while (advance(&p)) {
-        if (!evaluate(x, &p, &v)) {
+        if (!point_evaluate(x, &p, &v)) {
             return FACT_UNKNOWN;
         }
         if (v.bits != first.bits) {
@@ -613,369 +602,4 @@ fact facts_uniform(const uniformity *u, const node *x) {
         all = weaker(all, facts_uniform(u, x->arg[i]));
     }
     return all == FACT_YES ? all : uniform_by_enumeration(x);
-}
-
-/* ---- apart --------------------------------------------------------------------------------------------- */
-
-enum { SPAN_LIMIT = 1 << 16, WORK_LIMIT = 1 << 17 };
-
-/* The elements of one access, in units of bytes that both accesses share. */
-typedef struct side {
-    const fact_access *access;
-    affine a; /* what is left of the offset */
-    int64_t lanes;
-    point p;         /* thread axes, then what this access alone names; then what both name */
-    int own;         /* of these the first so many are the access's own */
-    unsigned usable; /* guards whose variables are all there, with all their values: a bit each */
-} side;
-
-typedef struct comparison {
-    const fact_block *block;
-    side a, b;
-    int64_t modulus; /* compared modulo this: the factors of what is not known; 0: as they are */
-    int64_t lo, hi;  /* of the offsets now */
-    int64_t work;
-} comparison;
-
-static int64_t gcd(int64_t x, int64_t y) {
-    x = x < 0 ? -x : x;
-    y = y < 0 ? -y : y;
-    while (y != 0) {
-        const int64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return x;
-}
-
-/* The same number in all threads at the same time, as far as its text shows. */
-static bool is_common(const node *x) {
-    x = meaning(x);
-    if (x->kind == E_VAR) {
-        const var *v = x->var;
-        return v->kind == VAR_LET ? v->value && is_common(v->value)
-                                  : v->kind != VAR_THREAD && v->kind != VAR_PARALLEL;
-    }
-    if (x->kind == E_LOAD) {
-        const tg_space space = buffer_root(x->arg[0]->buffer)->space;
-        if (space != TG_GLOBAL && space != TG_SHARED) {
-            return false;
-        }
-    }
-    for (int i = 0; i < x->n; i++) {
-        if (!is_common(x->arg[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* What memory held may have changed between two reads; a name of it has not. */
-static bool is_common_term(const node *x) {
-    return (x->kind == E_VAR || !facts_reads_memory(x)) && is_common(x);
-}
-
-/* Without what both have. */
-static void cancel(affine *a, affine *b) {
-    for (int i = a->n - 1; i >= 0; i--) {
-        for (int j = 0; j < b->n; j++) {
-            if (a->term[i].factor == b->term[j].factor && expr_equal(a->term[i].x, b->term[j].x) &&
-                is_common_term(a->term[i].x)) {
-                a->term[i] = a->term[--a->n];
-                b->term[j] = b->term[--b->n];
-                break;
-            }
-        }
-    }
-}
-
-/* After how many steps of v the value of x comes again; 0: not known. */
-static int64_t period(const node *x, const var *v) {
-    x = meaning(x);
-    if (!facts_depends(x, v)) {
-        return 1;
-    }
-    if (x->kind == E_OP && x->op == TG_MOD && x->arg[0]->lo >= 0 && x->arg[1]->kind == E_CONST) {
-        int64_t step;
-        return affine_step(x->arg[0], v, &step) ? x->arg[1]->ival : 0;
-    }
-    int64_t all = x->kind == E_OP || x->kind == E_CAST ? 1 : 0;
-    for (int i = 0; i < x->n && all > 0; i++) {
-        const int64_t one = period(x->arg[i], v);
-        all = one > 0 && one < AXIS_LIMIT ? all / gcd(all, one) * one : 0;
-    }
-    return all < AXIS_LIMIT ? all : 0;
-}
-
-/* Adds the variables of a term, those of long loops by as many values as there are different results. */
-static bool collect_periods(point *p, const node *whole, const node *x) {
-    x = meaning(x);
-    if (x->kind == E_VAR && x->var->kind != VAR_LET && type_is_integer(x->var->type) &&
-        x->var->hi - x->var->lo >= AXIS_LIMIT && find(p, x->var) < 0) {
-        const int64_t n = period(whole, x->var);
-        if (n == 0 || p->n == POINT_VARS) {
-            return false;
-        }
-        p->v[p->n] = x->var;
-        p->lo[p->n] = p->now[p->n] = x->var->lo;
-        p->hi[p->n++] = x->var->lo + n - 1;
-        return true;
-    }
-    if (x->kind == E_VAR || x->kind == E_CONST) {
-        return collect(p, x);
-    }
-    if (x->kind == E_LOAD || x->kind == E_BITCAST || x->kind == E_POISON) {
-        return false;
-    }
-    for (int i = 0; i < x->n; i++) {
-        if (!collect_periods(p, whole, x->arg[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void add_threads(point *p, var *const thread_var[3]) {
-    p->n = 0;
-    for (int i = 0; i < 3; i++) {
-        if (thread_var[i]) {
-            p->v[p->n] = thread_var[i];
-            p->lo[p->n] = p->now[p->n] = 0;
-            p->hi[p->n++] = thread_var[i]->hi;
-        }
-    }
-}
-
-/* The variables of all terms; a term that cannot be enumerated is dropped, its factor goes to the modulus. */
-static void collect_terms(comparison *c, side *s) {
-    add_threads(&s->p, c->block->thread_var);
-    for (int i = s->a.n - 1; i >= 0; i--) {
-        const point before = s->p;
-        if (!collect_periods(&s->p, s->a.term[i].x, s->a.term[i].x) || points(&s->p) > ELEMENT_LIMIT) {
-            s->p = before;
-            c->modulus = gcd(c->modulus, s->a.term[i].factor);
-            s->a.term[i] = s->a.term[--s->a.n];
-        }
-    }
-}
-
-/* Variables that both name have one value at a time: they go to the end, in the same order. */
-static void share_variables(comparison *c) {
-    side *a = &c->a, *b = &c->b;
-    a->own = a->p.n;
-    b->own = b->p.n;
-    for (int i = a->own - 1; i >= 0; i--) {
-        const int j = find(&b->p, a->p.v[i]);
-        if (j < 0 || j >= b->own || a->p.v[i]->kind == VAR_THREAD || a->p.v[i]->kind == VAR_PARALLEL) {
-            continue;
-        }
-        side *const both[2] = {a, b};
-        const int at[2] = {i, j};
-        for (int k = 0; k < 2; k++) { /* swapped with the last of its own */
-            point *p = &both[k]->p;
-            const int last = --both[k]->own;
-            const var *v = p->v[at[k]];
-            const int64_t hi = p->hi[at[k]], lo = p->lo[at[k]];
-            p->v[at[k]] = p->v[last];
-            p->lo[at[k]] = p->now[at[k]] = p->lo[last];
-            p->hi[at[k]] = p->hi[last];
-            p->v[last] = v;
-            p->lo[last] = p->now[last] = lo;
-            p->hi[last] = hi;
-        }
-    }
-}
-
-/* To the next value of the first n variables; false after the last (then back at the first). */
-static bool advance_first(point *p, int n) {
-    for (int i = 0; i < n; i++) {
-        if (++p->now[i] <= p->hi[i]) {
-            return true;
-        }
-        p->now[i] = p->lo[i];
-    }
-    return false;
-}
-
-/* To the next value of the variables that both name. */
-static bool advance_shared(comparison *c) {
-    point *a = &c->a.p, *b = &c->b.p;
-    for (int i = 0; i < a->n - c->a.own; i++) {
-        const int at = c->a.own + i, to = c->b.own + i;
-        const int64_t n = a->hi[at] - a->lo[at] + 1, m = b->hi[to] - b->lo[to] + 1;
-        const int64_t most = a->lo[at] + n / gcd(n, m) * m - 1; /* both periods */
-        if (++a->now[at] <= (most < a->v[at]->hi ? most : a->v[at]->hi)) {
-            b->now[to] = a->now[at];
-            return true;
-        }
-        a->now[at] = b->now[to] = a->lo[at];
-    }
-    return false;
-}
-
-/* Are all values of the variables of x looked at? */
-static bool is_full(const point *p, const node *x) {
-    x = meaning(x);
-    if (x->kind == E_VAR) {
-        const int at = find(p, x->var);
-        return at >= 0 && p->lo[at] <= x->var->lo && p->hi[at] >= x->var->hi;
-    }
-    bool all = x->kind == E_CONST || x->kind == E_OP || x->kind == E_CAST || x->kind == E_CHOOSE;
-    for (int i = 0; i < x->n && all; i++) {
-        all = is_full(p, x->arg[i]);
-    }
-    return all;
-}
-
-static void find_guards(side *s) {
-    for (int i = 0; i < s->access->n; i++) {
-        s->usable |= is_full(&s->p, s->access->guard[i].condition) ? 1u << i : 0;
-    }
-}
-
-/* Do the guards of the access let the thread in?  What they do not tell they let in. */
-static bool is_let_in(const side *s) {
-    for (int i = 0; i < s->access->n; i++) {
-        value v;
-        if ((s->usable >> i & 1) && evaluate(s->access->guard[i].condition, &s->p, &v) &&
-            (value_as_int(v) != 0) == s->access->guard[i].negated) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool evaluate_affine(const affine *a, const point *p, int64_t *sum) {
-    *sum = a->constant;
-    for (int i = 0; i < a->n; i++) {
-        value v;
-        if (!evaluate(a->term[i].x, p, &v)) {
-            return false;
-        }
-        *sum += a->term[i].factor * value_as_int(v);
-    }
-    return true;
-}
-
-/* lo..hi of an access while what both name has its value now. */
-static bool range_now(const side *s, int64_t *lo, int64_t *hi) {
-    affine rest = {.constant = s->a.constant};
-    for (int i = 0; i < s->a.n; i++) {
-        point known = {.n = 0};
-        value v;
-        for (int k = s->own; k < s->p.n; k++) {
-            known.v[known.n] = s->p.v[k];
-            known.now[known.n++] = s->p.now[k];
-        }
-        if (evaluate(s->a.term[i].x, &known, &v)) {
-            rest.constant += s->a.term[i].factor * value_as_int(v);
-        } else {
-            rest.term[rest.n++] = s->a.term[i];
-        }
-    }
-    const bool known = affine_range(&rest, lo, hi);
-    *hi += s->lanes - 1;
-    return known;
-}
-
-static int32_t linear_thread(const point *p, var *const thread_var[3]) {
-    int64_t linear = 0, stride = 1;
-    for (int i = 0; i < 3; i++) {
-        if (thread_var[i]) {
-            linear += stride * p->now[find(p, thread_var[i])];
-            stride *= thread_var[i]->hi + 1;
-        }
-    }
-    return (int32_t)linear + 1;
-}
-
-/* Enters the elements of one access, or with `check` compares with those entered; false on a conflict, or where
- * it cannot tell. */
-static bool enter(comparison *c, side *s, bool check) {
-    int32_t *owners = c->block->owner;
-    do {
-        int64_t at;
-        if (++c->work > WORK_LIMIT || !evaluate_affine(&s->a, &s->p, &at)) {
-            return false;
-        }
-        if (!is_let_in(s)) {
-            continue;
-        }
-        const int32_t me = linear_thread(&s->p, c->block->thread_var);
-        for (int64_t lane = 0; lane < s->lanes; lane++) {
-            const int64_t place = c->modulus > 0 ? modulo(at + lane, c->modulus) : at + lane - c->lo;
-            int32_t *owner = &owners[place];
-            if (check && *owner != 0 && *owner != me) {
-                return false;
-            }
-            if (!check) {
-                *owner = *owner == 0 || *owner == me ? me : -1;
-            }
-        }
-    } while (advance_first(&s->p, s->own));
-    return true;
-}
-
-/* With one value for what both name. */
-static bool apart_now(comparison *c) {
-    int64_t lo, hi;
-    if (!range_now(&c->a, &c->lo, &c->hi) || !range_now(&c->b, &lo, &hi)) {
-        return false;
-    }
-    if (c->modulus == 0 && (c->hi < lo || hi < c->lo)) {
-        return true;
-    }
-    c->lo = lo < c->lo ? lo : c->lo;
-    c->hi = hi > c->hi ? hi : c->hi;
-    const int64_t span = c->modulus > 0 ? c->modulus : c->hi - c->lo + 1;
-    if (span > SPAN_LIMIT) {
-        return false;
-    }
-    memset(c->block->owner, 0, sizeof *c->block->owner * (size_t)span);
-    return enter(c, &c->a, false) && enter(c, &c->b, true);
-}
-
-static bool make_side(const fact_block *block, const fact_access *access, int64_t unit, side *s) {
-    const node *ref = access->ref;
-    const int64_t scale = type_bytes(ref->buffer->type) / unit;
-    *s = (side){.access = access, .lanes = ref->lanes * scale};
-    if (!affine_of(expr_offset(block->memory, ref), &s->a) ||
-        !multiply(s->a.constant, scale, &s->a.constant)) {
-        return false;
-    }
-    for (int i = 0; i < s->a.n; i++) {
-        s->a.term[i].factor *= scale;
-    }
-    return true;
-}
-
-fact_block facts_block(arena *memory, var *const thread_var[3]) {
-    fact_block block = {.memory = memory, .owner = ARENA_ARRAY(memory, int32_t, SPAN_LIMIT)};
-    memcpy(block.thread_var, thread_var, sizeof block.thread_var);
-    return block;
-}
-
-fact facts_apart(const fact_block *block, const fact_access *a, const fact_access *b) {
-    comparison c = {.block = block};
-    const int64_t size_a = type_bytes(a->ref->buffer->type), size_b = type_bytes(b->ref->buffer->type);
-    const int64_t unit = size_a < size_b ? size_a : size_b;
-    if (buffer_root(a->ref->buffer) != buffer_root(b->ref->buffer) || !make_side(block, a, unit, &c.a) ||
-        !make_side(block, b, unit, &c.b)) {
-        return FACT_UNKNOWN;
-    }
-    cancel(&c.a.a, &c.b.a);
-    collect_terms(&c, &c.a);
-    collect_terms(&c, &c.b);
-    if (c.modulus == 1) {
-        return FACT_UNKNOWN;
-    }
-    share_variables(&c);
-    find_guards(&c.a);
-    find_guards(&c.b);
-    do {
-        if (!apart_now(&c)) {
-            return FACT_UNKNOWN;
-        }
-    } while (++c.work < WORK_LIMIT && advance_shared(&c));
-    return c.work < WORK_LIMIT ? FACT_YES : FACT_UNKNOWN;
 }

@@ -24,6 +24,7 @@
 
 typedef struct access {
     fact_access where;
+    struct access *place; /* an access of the same elements, for which facts has been asked */
     buffer *buffer;
     tg_loc at;
     bool is_write, is_atomic, is_collective, has_landed;
@@ -201,6 +202,7 @@ static void gather(node *ref, bool is_write, void *user) {
     access *x = ARENA_NEW(g->st->a, access);
     x->where = g->st->guards;
     x->where.ref = ref;
+    x->place = x;
     x->buffer = ref->buffer;
     x->at = g->s->at;
     x->is_write = is_write;
@@ -373,6 +375,7 @@ static bool is_shut_out(const access *x) {
 static access *with_mapped(sync_state *st, const access *x, node *(*fn)(node *x, void *user), void *user) {
     access *y = ARENA_NEW(st->a, access);
     *y = *x;
+    y->place = y;
     y->past = NULL;
     y->landed = NULL;
     y->where.ref = thread_map(st->a, x->where.ref, fn, user);
@@ -394,6 +397,9 @@ static access *past_of(sync_state *st, access *x, thread_stmt *loop, bool is_las
     last_trip l = {st, loop->result[0], last};
     access *y = is_last ? with_mapped(st, x, last_node, &l) : with_mapped(st, x, rename_node, &n);
     y->share = is_last ? x->share : 0;
+    if (y->where.ref == x->where.ref) {
+        y->place = x->place;
+    }
     const bool is_same = y->where.ref == x->where.ref && y->share == x->share;
     past *p = ARENA_NEW(st->a, past);
     *p = (past){loop, is_last, is_last && is_shut_out(y) ? NULL : is_same ? x : y, x->past};
@@ -451,6 +457,8 @@ static bool has_all_axes(const thread_kernel *t) {
 
 /* Facts are asked once for each pair. */
 static bool may_meet(sync_state *st, const access *a, const access *b) {
+    a = a->place;
+    b = b->place;
     const size_t hash = ((size_t)(const void *)a >> 4) * 31 + ((size_t)(const void *)b >> 4);
     pair **slot = &st->pairs[(hash ^ hash >> 10) % PAIRS];
     for (pair *p = *slot; p; p = p->next) {

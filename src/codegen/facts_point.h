@@ -1,0 +1,30 @@
+/* facts_point.h -- what facts.c and facts_apart.c share: expressions evaluated at points. */
+#ifndef CODEGEN_FACTS_POINT_H
+#define CODEGEN_FACTS_POINT_H
+
+#include "codegen/facts.h"
+
+/* An expression is judged at so many points at most; the elements of a buffer that threads share, at more. */
+enum { POINT_VARS = 12, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 12, ELEMENT_LIMIT = 1 << 14 };
+
+/* One value for each variable of an expression. */
+typedef struct point {
+    int n;
+    const var *v[POINT_VARS];
+    int64_t lo[POINT_VARS], hi[POINT_VARS], now[POINT_VARS];
+} point;
+
+int point_find(const point *p, const var *v); /* its number; -1: not there */
+/* Adds the variables of x, names opened; false where one has too many values or is no small integer axis. */
+bool point_collect(point *p, const node *x);
+int64_t point_count(const point *p); /* saturating */
+/* False on a fault, and where x depends on more than the variables of the point. */
+bool point_evaluate(const node *x, const point *p, value *out);
+
+bool facts_multiply(int64_t a, int64_t b, int64_t *out); /* false: leaves 64 bits */
+int64_t facts_modulo(int64_t x, int64_t n);              /* 0 .. n - 1 */
+/* What a name stands for; x itself for everything else, and for names of what memory held at that time. */
+const node *facts_meaning(const node *x);
+bool affine_range(const affine *a, int64_t *lo, int64_t *hi);
+
+#endif
