@@ -2,7 +2,15 @@
  * and tile reference and simulator (races on) must both leave it.  Kernels are those of copy_kernels.c. */
 #include "lower_run.h"
 
-void copy_path(void);
+#define KERNELS(X)                                                                               \
+    X(copy_path)                                                                                 \
+    X(copy_ranks)                                                                                \
+    X(copy_slices)                                                                               \
+    X(copy_moving_slice)                                                                         \
+    X(fill_regions) X(fill_with_own_element) X(copy_local) X(copy_rows) X(copy_vector_of_extent) \
+        X(copy_among_threads) X(copy_options) X(copy_local_and_fragment)
+#define PROTOTYPE(name) void name(void);
+KERNELS(PROTOTYPE)
 
 /* ---- one tile after the other through a kernel, as plain loops ------------------------------------------- */
 
@@ -218,4 +226,292 @@ Test(copy, random_tiles) {
         const path p = random_path(&seed);
         expect_path(&p);
     }
+}
+
+/* ---- against values computed here ------------------------------------------------------------------------ */
+
+/* Both witnesses leave in the last tensor, and those before, what `by_hand` makes of the arguments. */
+typedef void hand(const tg_kernel *k, witness_arg *args, int64_t rows);
+
+static void expect_by_hand(lowered *l, int64_t rows, hand *by_hand) {
+    witness_arg want[LOWERED_ARGS], reference[LOWERED_ARGS], got[LOWERED_ARGS];
+    expect_good(l);
+    fill_args(l, rows);
+    copy_args(l, want);
+    copy_args(l, reference);
+    copy_args(l, got);
+    by_hand(l->made.kernel, want, rows);
+    run_reference(l, reference, 0);
+    run_simulator(l, got);
+    for (int i = 0; i < l->nargs; i++) {
+        cr_assert(!want[i].data || memcmp(want[i].data, reference[i].data, want[i].bytes) == 0,
+                  "%s: reference, argument %d", l->name, i);
+        cr_assert(!want[i].data || memcmp(want[i].data, got[i].data, want[i].bytes) == 0,
+                  "%s: simulator, argument %d", l->name, i);
+    }
+    free_args(l, want);
+    free_args(l, reference);
+    free_args(l, got);
+    finish(l);
+}
+
+static int64_t param(const tg_kernel *k, const char *name) {
+    for (int i = 0; i < k->nparams; i++) {
+        if (strcmp(k->params[i].name, name) == 0) {
+            return k->params[i].value;
+        }
+    }
+    cr_assert(false, "no parameter '%s'", name);
+    return 0;
+}
+
+static float *floats(witness_arg *a) {
+    return a->data;
+}
+
+static void ranks_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t form = param(k, "form"), n = param(k, "n");
+    const float *a = floats(&args[0]);
+    float *b = floats(&args[1]);
+    (void)rows;
+    for (int64_t p = 0; p < 5; p++) {
+        for (int64_t j = 0; j < n; j++) {
+            if (form == 0) {
+                b[(2 * 5 + p) * n + j] = a[(1 * 5 + p) * n + j];
+            } else if (form == 1) {
+                b[(3 * 5 + p) * n + j] = a[(1 * 5 + p) * n + j];
+            }
+            for (int64_t i = 0; i < 6 && (form == 2 || form == 5); i++) {
+                b[(i * 5 + p) * n + j] = a[(i * 5 + p) * n + j];
+            }
+        }
+        for (int64_t i = 0; i < 6 && form == 3; i++) {
+            b[(i * 5 + p) * n] = a[(i * 5 + p) * n + n - 1];
+        }
+        if (form == 4) {
+            b[(5 * 5 + p) * n + n - 1] = a[(2 * 5 + p) * n];
+        }
+    }
+}
+
+Test(copy, ranks_are_matched_from_the_right) {
+    static const int64_t sizes[] = {1, 2, 5, 8, 13, 64}, counts[] = {1, 31, 32, 128};
+    for (int64_t form = 0; form < 6; form++) {
+        for (int i = 0; i < 24; i++) {
+            lowered l = LOWER("sm_80", copy_ranks, form, form, n, sizes[i / 4], threads_n, counts[i % 4]);
+            expect_by_hand(&l, 0, ranks_by_hand);
+        }
+    }
+}
+
+static void slices_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t n = param(k, "n"), begin = param(k, "begin"), length = param(k, "length");
+    const int32_t *a = args[0].data;
+    int32_t *b = args[1].data, *c = args[2].data;
+    (void)rows;
+    for (int64_t i = 0; i < 4; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            const bool inside = i >= 1 && i < 3 && j >= begin && j < begin + length;
+            b[i * n + j] = inside ? a[i * n + j] : 7;
+            c[i * n + j] = b[i * n + j];
+        }
+    }
+    for (int64_t j = 0; j < n; j++) {
+        c[3 * n + j] = j < length ? b[2 * n + begin + j] : 9;
+    }
+}
+
+Test(copy, slices_of_fragments) {
+    static const int64_t counts[] = {1, 16, 31, 32, 96, 256};
+    for (int64_t n = 8; n <= 40; n += 8) {
+        for (int64_t begin = 0; begin < n; begin += 3) {
+            const int64_t length = begin + 5 < n ? 5 : n - begin;
+            lowered l = LOWER("sm_80", copy_slices, n, n, threads_n, counts[(n + begin) % 6], begin, begin,
+                              length, begin % 2 ? length : (n - begin));
+            expect_by_hand(&l, 0, slices_by_hand);
+        }
+    }
+}
+
+static void moving_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t n = param(k, "n");
+    (void)rows;
+    for (int64_t i = 0; i < n * n; i++) {
+        floats(&args[1])[i] = i / n == i % n ? floats(&args[0])[i] : 0;
+    }
+}
+
+Test(copy, slices_whose_place_is_known_when_it_runs) {
+    static const int64_t counts[] = {1, 7, 32, 64};
+    for (int i = 0; i < 4; i++) {
+        lowered l = LOWER("sm_80", copy_moving_slice, n, 12, threads_n, counts[i]);
+        expect_by_hand(&l, 0, moving_by_hand);
+    }
+}
+
+static void fill_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t M = param(k, "M"), N = param(k, "N"), bm = param(k, "bm"), bn = param(k, "bn");
+    const int64_t way = param(k, "way"), type = param(k, "dtype");
+    (void)rows;
+    for (int64_t i = 0; i < (M + bm - 1) / bm * bm; i++) {
+        for (int64_t j = 0; j < (N + bn - 1) / bn * bn; j++) {
+            const int64_t r = i + param(k, "r"), c = j + param(k, "c");
+            const bool is_low = i % bm < bm / 2 || j % bn < bn / 2;
+            const int64_t x = way == 0 ? 1 : way == 1 ? 0 : is_low;
+            if (r >= 0 && r < M && c >= 0 && c < N) {
+                put(&args[0], r * N + c, value_int(type, x));
+            }
+        }
+    }
+}
+
+Test(copy, fills_of_any_region) {
+    static const int64_t types[] = {TG_I8, TG_F16, TG_F32, TG_F64, TG_BOOL};
+    for (int64_t i = 0; i < 160; i++) {
+        lowered l = LOWER("sm_80", fill_regions, dtype, types[i % 5], M, 1 + i % 23, N, 1 + i * 5 % 70, bm,
+                          1 + i % 9, bn, 1 + i * 3 % 33, threads_n, thread_counts[i % 7], r,
+                          i % 3 ? 0 : i % 7 - 3, c, i % 2 ? 0 : i % 19 - 9, way, i % 4);
+        expect_by_hand(&l, 0, fill_by_hand);
+    }
+}
+
+static void own_element_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    (void)k, (void)rows;
+    for (int i = 0; i < 300; i++) {
+        floats(&args[0])[i] = i == 299 ? floats(&args[0])[299] * 2 : floats(&args[0])[299] * 2;
+    }
+}
+
+Test(copy, a_fill_reads_its_value_before_it_writes) {
+    for (int64_t threads_n = 1; threads_n <= 256; threads_n *= 4) {
+        lowered l = LOWER("sm_80", fill_with_own_element, threads_n, threads_n);
+        expect_by_hand(&l, 0, own_element_by_hand);
+    }
+}
+
+static void local_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t n = param(k, "n"), threads = param(k, "threads_n");
+    (void)rows;
+    for (int64_t t = 4; t < threads; t++) {
+        for (int64_t j = 0; j < n; j++) {
+            const value v = j + 2 < n ? element(&args[0], TG_F16, t * n + j + 2) : value_real(TG_F16, 6);
+            floats(&args[1])[t * n + j] = j == 0 ? 5 : (float)value_as_real(v);
+        }
+    }
+}
+
+Test(copy, a_local_is_each_threads_own) {
+    for (int64_t n = 1; n <= 24; n++) {
+        lowered l = LOWER("sm_80", copy_local, n, n, threads_n, 8 + n);
+        expect_by_hand(&l, 0, local_by_hand);
+    }
+}
+
+static void rows_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t n = param(k, "n");
+    for (int64_t i = 0; i < rows * n; i++) {
+        floats(&args[2])[i] = param(k, "way") == 2 ? 3 : (float)value_as_real(element(&args[1], TG_F16, i));
+    }
+}
+
+Test(copy, rows_known_at_launch) {
+    for (int64_t rows = 0; rows <= 21; rows++) {
+        for (int64_t way = 0; way < 3; way++) {
+            lowered l = LOWER("sm_80", copy_rows, n, rows % 2 ? 24 : 7, bm, 1 + rows % 6, threads_n,
+                              thread_counts[rows % 7], way, way);
+            expect_by_hand(&l, rows, rows_by_hand);
+        }
+    }
+}
+
+static void vector_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    (void)k;
+    memcpy(args[2].data, args[1].data, (size_t)rows * 2);
+}
+
+Test(copy, a_vector_known_at_launch_is_copied_in_whole_words_but_its_end) {
+    for (int64_t rows = 0; rows <= 300; rows += 1 + rows / 11) {
+        lowered l = LOWER("sm_80", copy_vector_of_extent, block_n, 128, threads_n, 16);
+        cr_assert_eq(tally_of(&l).widest, 16);
+        expect_by_hand(&l, rows, vector_by_hand);
+    }
+}
+
+static void among_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t x = param(k, "x"), y = param(k, "y");
+    (void)rows;
+    for (int64_t j = 0; j < y; j++) {
+        for (int64_t i = 0; i < x; i++) {
+            const int64_t from = (y - 1 - j) * x + x - 1 - i;
+            floats(&args[2])[j * x + i] = floats(&args[0])[from] + 2;
+            floats(&args[1])[(y - 1 - j) * x + i] = floats(&args[0])[from] + 2;
+        }
+    }
+}
+
+Test(copy, what_threads_wrote_is_whole_before_it_is_copied_and_no_barrier_is_to_spare) {
+    static const int64_t sizes[][2] = {{32, 4}, {8, 8}, {31, 3}, {64, 2}};
+    for (int i = 0; i < 4; i++) {
+        lowered l = LOWER("sm_80", copy_among_threads, x, sizes[i][0], y, sizes[i][1]);
+        const int barriers = tally_of(&l).of[THREAD_BARRIER];
+        expect_by_hand(&l, 0, among_by_hand);
+        for (int n = 0; n < barriers; n++) {
+            bool removed = false;
+            l = LOWER("sm_80", copy_among_threads, x, sizes[i][0], y, sizes[i][1]);
+            cr_assert(races_without(&l, n, &removed) && removed, "barrier %d of %d is to spare", n, barriers);
+            finish(&l);
+        }
+    }
+}
+
+/* ---- width and layout ------------------------------------------------------------------------------------ */
+
+static lowered with_options(int64_t n, int64_t width, int64_t how, int64_t align, int64_t shift) {
+    return LOWER("sm_80", copy_options, n, n, width, width, how, how, align, align, shift, shift);
+}
+
+Test(copy, a_width_is_that_of_every_access) {
+    for (int64_t width = 1; width <= 8; width *= 2) {
+        for (int64_t how = TG_LAYOUT_AUTO; how <= TG_STRIPED; how++) {
+            lowered l = with_options(1040, width, how, 16, 0);
+            cr_assert_eq(tally_of(&l).lanes > 1 ? tally_of(&l).lanes : 1, width, "%d", (int)width);
+            expect_agreement(&l, 0);
+            finish(&l);
+        }
+    }
+}
+
+Test(copy, layouts_give_neighbours_blocks_or_stripes) {
+    lowered l = with_options(272, 1, TG_BLOCKED, 16, 0);
+    text t = thread_text(&l);
+    cr_assert(strstr(t.s, "tid_x * 8") != NULL, "%s", t.s);
+    text_free(&t);
+    finish(&l);
+    l = with_options(272, 1, TG_STRIPED, 16, 0);
+    t = thread_text(&l);
+    cr_assert(strstr(t.s, "* 32 + tid_x") != NULL, "%s", t.s);
+    text_free(&t);
+    finish(&l);
+}
+
+Test(copy, a_width_that_cannot_be_says_why) {
+    static const struct {
+        int64_t n, width, align, shift;
+        const char *why;
+    } row[] = {
+        {272, 8, 8, 0, "copy: a width of 8 is impossible: 'a' is aligned to 8 bytes only"},
+        {272, 4, 16, 2, "is not known to begin at a multiple of 4 elements"},
+        {270, 4, 16, 0, "4 does not divide the 254 elements of a row"},
+    };
+    for (int i = 0; i < 3; i++) {
+        lowered l = with_options(row[i].n, row[i].width, TG_LAYOUT_AUTO, row[i].align, row[i].shift);
+        expect_message(&l, row[i].why);
+        finish(&l);
+    }
+}
+
+Test(copy, a_fragment_is_no_threads_own) {
+    lowered l = LOWER_PLAIN("sm_80", copy_local_and_fragment);
+    expect_message(&l, "every thread has a 'mine' of its own, but 'f' is spread over the threads");
+    finish(&l);
 }

@@ -96,6 +96,7 @@ layout *layout_runs(arena *a, int rank, const int64_t *dim, int64_t threads, int
     add_digit(l, LAYOUT_THREAD, used, 1);
     add_digit(l, LAYOUT_SLOT, (pieces + used - 1) / used, share);
     finish(l);
+    l->run = run == 1 ? 1 : l->run; /* the rest of a share follows, but is no part of the run */
     return l;
 }
 
