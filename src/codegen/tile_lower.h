@@ -106,11 +106,15 @@ typedef struct partials {
     const layout *layout;
     const buffer *shape; /* whose elements they are: rank, dimensions, type, name */
     tg_reduction reduction;
+    /* How what was added was spread: threads that differ in what it does not use are replicas, of which the first
+     * alone has added anything; NULL: any thread may have. */
+    const layout *from;
+    bool is_by_all; /* all replicas have added the same, each group of them all there is */
 } partials;
 
-/* New ones that hold the identity; layout NULL: every thread may have a part of every element. */
+/* New ones that hold the identity; held NULL: every thread may have a part of every element. */
 partials partials_begin(lowering *l, thread_block *b, const buffer *shape, tg_reduction reduction,
-                        const layout *layout, tg_loc at);
+                        const layout *held, tg_loc at);
 node *partials_register(lowering *l, const partials *p, node *slot, tg_loc at);
 /* Gives all holders the reduction. */
 void partials_combine(lowering *l, thread_block *b, const partials *p, tg_loc at);

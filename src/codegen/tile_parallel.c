@@ -318,6 +318,7 @@ static void prepare(sharing *x, thread_block *b) {
             const layout *l =
                 depends_on_trip(x, r->element) ? NULL : decide_from_loop(x->a, x->p, x->s, r->element);
             h->own = partials_begin(x->l, b, h->fragment, h->fragment->reduction, l, x->s->at);
+            h->own.from = l ? x->p : NULL;
             continue;
         }
         h->scratch = lower_scratch(x->l, h->fragment, x->s->at);

@@ -26,9 +26,10 @@ typedef struct combining {
     arena *a;
     const partials *p;
     tg_loc at;
-    int nlanes, nrest, nkept;
-    part lanes[LAYOUT_DIGITS], rest[LAYOUT_DIGITS], kept[LAYOUT_DIGITS];
+    int nlanes, nrest, nkept, nidle;
+    part lanes[LAYOUT_DIGITS], rest[LAYOUT_DIGITS], kept[LAYOUT_DIGITS], idle[LAYOUT_DIGITS];
     int64_t parts, groups; /* products of rest and kept */
+    bool meets;            /* in shared memory */
     bool is_ragged;        /* the last part exists for some groups only */
     buffer *meeting;
 } combining;
@@ -91,51 +92,116 @@ static bool is_power_of_two(int64_t x) {
     return x > 0 && (x & (x - 1)) == 0;
 }
 
-/* The thread digit of the lowest stride from `stride` upwards; NULL. */
-static const layout_digit *next_digit(const layout *h, int64_t stride) {
-    const layout_digit *lowest = NULL;
-    for (int i = 0; i < h->n; i++) {
-        const layout_digit *d = &h->digit[i];
-        if (d->source == LAYOUT_THREAD && d->stride >= stride && (!lowest || d->stride < lowest->stride)) {
-            lowest = d;
-        }
-    }
-    return lowest;
-}
-
 /* The low part by shuffles, where all lanes of each group exist in one wave; what is left through memory. */
-static void add_gap(combining *c, int64_t stride, int64_t extent) {
+static int64_t lanes_in(const combining *c, part p) {
     const int64_t threads = c->p->layout->threads;
     int64_t width = 1;
-    while (is_power_of_two(stride) && extent % (2 * width) == 0 &&
-           stride * 2 * width <= c->l->t->target->wave && threads % (stride * 2 * width) == 0) {
+    while (is_power_of_two(p.stride) && p.extent % (2 * width) == 0 &&
+           p.stride * 2 * width <= c->l->t->target->wave && threads % (p.stride * 2 * width) == 0) {
         width *= 2;
     }
+    return width;
+}
+
+static void add_dropped(combining *c, part p) {
+    const int64_t width = lanes_in(c, p);
     if (width > 1) {
-        c->lanes[c->nlanes++] = (part){stride, width};
+        c->lanes[c->nlanes++] = (part){p.stride, width};
     }
-    if (extent > width) {
-        c->rest[c->nrest++] = (part){stride * width, extent / width};
-        c->parts *= extent / width;
+    if (p.extent > width) {
+        c->rest[c->nrest++] = (part){p.stride * width, p.extent / width};
+        c->parts *= p.extent / width;
     }
 }
 
-static void find_parts(combining *c) {
-    const layout *h = c->p->layout;
-    int64_t covered = 1;
-    c->parts = c->groups = 1;
-    for (const layout_digit *d = next_digit(h, 1); d; d = next_digit(h, covered)) {
-        if (d->stride > covered) {
-            add_gap(c, covered, d->stride / covered);
+/* Does a thread digit of the layout cover the part? */
+static bool covers(const layout *l, part p) {
+    for (int i = 0; i < l->n; i++) {
+        const layout_digit *d = &l->digit[i];
+        if (d->source == LAYOUT_THREAD && d->stride <= p.stride &&
+            d->stride * d->extent >= p.stride * p.extent) {
+            return true;
         }
-        c->kept[c->nkept++] = (part){d->stride, d->extent};
-        c->groups *= d->extent;
-        covered = d->stride * d->extent;
     }
-    if (covered < h->threads) {
-        c->is_ragged = h->threads % covered != 0;
-        add_gap(c, covered, (h->threads + covered - 1) / covered);
+    return false;
+}
+
+/* Where a digit of the layout begins or ends next above `at`. */
+static int64_t next_bound(const layout *l, int64_t at, int64_t next) {
+    for (int i = 0; i < l->n; i++) {
+        const layout_digit *d = &l->digit[i];
+        const int64_t bound[] = {d->stride, d->stride * d->extent};
+        for (int j = 0; j < 2; j++) {
+            next = d->source == LAYOUT_THREAD && bound[j] > at && bound[j] < next ? bound[j] : next;
+        }
     }
+    return next;
+}
+
+/* The thread's number in parts: of the element's place, of what is combined, of what is replicas. */
+static void find_parts(combining *c) {
+    const layout *held = c->p->layout, *from = c->p->from;
+    c->parts = c->groups = 1;
+    for (int64_t at = 1, end; at < held->threads; at = end) {
+        end = next_bound(held, at, INT64_MAX);
+        end = from ? next_bound(from, at, end) : end;
+        const bool is_top = end == INT64_MAX;
+        const part p = {at, is_top ? (held->threads + at - 1) / at : end / at};
+        if (!is_top && covers(held, p)) {
+            c->kept[c->nkept++] = p;
+            c->groups *= p.extent;
+        } else if (!from || (!is_top && covers(from, p))) {
+            c->is_ragged = is_top && held->threads % at != 0;
+            add_dropped(c, p);
+        } else {
+            c->idle[c->nidle++] = p;
+        }
+    }
+}
+
+/* Replicas that have nothing get the result: by shuffles too if those alone are enough, else from memory. */
+static void judge_idle(combining *c) {
+    c->nidle = c->p->is_by_all ? 0 : c->nidle;
+    c->meets = c->parts > 1;
+    for (int i = 0; i < c->nidle; i++) {
+        c->meets = c->meets || lanes_in(c, c->idle[i]) < c->idle[i].extent;
+    }
+    for (int i = 0; i < c->nidle && !c->meets; i++) {
+        c->lanes[c->nlanes++] = c->idle[i];
+    }
+    c->nidle = c->meets ? c->nidle : 0;
+}
+
+/* ---- by shuffles --------------------------------------------------------------------------------------- */
+
+static node *register_of(const combining *c, node *slot) {
+    return partials_register(c->l, c->p, slot, c->at);
+}
+
+/* What a thread has of its element, combined over its lanes. */
+static node *lanes_value(const combining *c, thread_block *b, node *slot) {
+    node *x = expr_load(c->a, c->at, register_of(c, slot));
+    for (int i = 0; i < c->nlanes; i++) {
+        thread_stmt *s = thread_append(c->a, b, THREAD_REDUCE_LANES, c->at);
+        const char *name = arena_print(c->a, "%s_lanes", c->p->shape->name);
+        s->result = ARENA_NEW(c->a, var *);
+        s->result[0] = thread_variable(c->l->t, VAR_LET, name, c->p->shape->type, c->at);
+        s->nresults = 1;
+        s->value = x;
+        s->participants = SCOPE_WARP;
+        s->reduction = c->p->reduction;
+        s->stride = (int)c->lanes[i].stride;
+        s->width = (int)c->lanes[i].extent;
+        s->count = s->width;
+        x = expr_var(c->a, c->at, s->result[0]);
+    }
+    return x;
+}
+
+static void shuffle(const combining *c, thread_block *b) {
+    node *slot = each_slot(c->l, &b, c->p->layout->slots, c->at);
+    node *x = lanes_value(c, b, slot);
+    thread_store(c->l->t, b, register_of(c, slot), x)->at = c->at;
 }
 
 /* ---- through shared memory ----------------------------------------------------------------------------- */
@@ -173,7 +239,9 @@ static void make_meeting(combining *c) {
     if (meets_at_once(c) && c->p->layout->slots > 1) {
         b->dim[b->rank++] = c->p->layout->slots;
     }
-    b->dim[b->rank++] = c->parts;
+    if (c->parts > 1) {
+        b->dim[b->rank++] = c->parts;
+    }
     if (c->groups > 1) {
         b->dim[b->rank++] = c->groups;
     }
@@ -186,15 +254,13 @@ static node *meeting_place(const combining *c, node *slot, node *part_number) {
     if (meets_at_once(c) && c->p->layout->slots > 1) {
         index[n++] = slot;
     }
-    index[n++] = part_number;
+    if (c->parts > 1) {
+        index[n++] = part_number;
+    }
     if (c->groups > 1) {
         index[n++] = number_of(c, c->kept, c->nkept);
     }
     return expr_ref(c->a, c->at, c->meeting, n, index, 1);
-}
-
-static node *register_of(const combining *c, node *slot) {
-    return partials_register(c->l, c->p, slot, c->at);
 }
 
 static thread_block *when(const combining *c, thread_block * b, node * condition) {
@@ -207,12 +273,21 @@ static thread_block *when(const combining *c, thread_block * b, node * condition
     return &s->body;
 }
 
-/* One lane of those that agree by now. */
-static node *is_first_lane(const combining *c) {
+static node *is_zero(const combining *c, const part *p) {
+    const bool is_top = p->stride * p->extent >= c->p->layout->threads;
+    return is_top
+               ? expr_binary(c->a, c->at, TG_LT, lower_linear(c->l, c->at), expr_int(c->a, c->at, p->stride))
+               : expr_binary(c->a, c->at, TG_EQ, number_of(c, p, 1), expr_int(c->a, c->at, 0));
+}
+
+/* One lane of those that agree by now, one replica. */
+static node *is_first(const combining *c) {
     node *all = NULL;
     for (int i = 0; i < c->nlanes; i++) {
-        node *lane = number_of(c, &c->lanes[i], 1);
-        all = lower_both(c->l, all, expr_binary(c->a, c->at, TG_EQ, lane, expr_int(c->a, c->at, 0)));
+        all = lower_both(c->l, all, is_zero(c, &c->lanes[i]));
+    }
+    for (int i = 0; i < c->nidle; i++) {
+        all = lower_both(c->l, all, is_zero(c, &c->idle[i]));
     }
     return all;
 }
@@ -240,8 +315,9 @@ static void put_missing(const combining *c, thread_block *b, node *slot) {
 }
 
 static void put_parts(const combining *c, thread_block *b, node *slot) {
-    thread_block *inside = when(c, b, is_first_lane(c));
-    put(c, inside, slot, number_of(c, c->rest, c->nrest), expr_load(c->a, c->at, register_of(c, slot)));
+    node *x = lanes_value(c, b, slot);
+    thread_block *inside = when(c, b, is_first(c));
+    put(c, inside, slot, number_of(c, c->rest, c->nrest), x);
     put_missing(c, inside, slot);
 }
 
@@ -286,34 +362,14 @@ static void meet(combining *c, thread_block *b) {
     take_parts(c, b, slot);
 }
 
-/* ---- by shuffles --------------------------------------------------------------------------------------- */
-
-static void shuffle(const combining *c, thread_block *b) {
-    node *slot = each_slot(c->l, &b, c->p->layout->slots, c->at);
-    for (int i = 0; i < c->nlanes; i++) {
-        thread_stmt *s = thread_append(c->a, b, THREAD_REDUCE_LANES, c->at);
-        const char *name = arena_print(c->a, "%s_lanes", c->p->shape->name);
-        s->result = ARENA_NEW(c->a, var *);
-        s->result[0] = thread_variable(c->l->t, VAR_LET, name, c->p->shape->type, c->at);
-        s->nresults = 1;
-        s->value = expr_load(c->a, c->at, register_of(c, slot));
-        s->participants = SCOPE_WARP;
-        s->reduction = c->p->reduction;
-        s->stride = (int)c->lanes[i].stride;
-        s->width = (int)c->lanes[i].extent;
-        s->count = s->width;
-        thread_store(c->l->t, b, register_of(c, slot), expr_var(c->a, c->at, s->result[0]))->at = c->at;
-    }
-}
-
 void partials_combine(lowering *l, thread_block *b, const partials *p, tg_loc at) {
     combining c = {.l = l, .a = l->a, .p = p, .at = at};
     find_parts(&c);
-    if (c.nlanes > 0) {
-        shuffle(&c, b);
-    }
-    if (c.parts > 1) {
+    judge_idle(&c);
+    if (c.meets) {
         meet(&c, b);
+    } else if (c.nlanes > 0) {
+        shuffle(&c, b);
     }
 }
 
@@ -357,9 +413,56 @@ void partials_merge(lowering *l, thread_block *b, buffer *reducer, const partial
         ->participants = SCOPE_BLOCK;
 }
 
+static bool same_threads(const layout *x, const layout *y) {
+    for (int turn = 0; turn < 2; turn++) {
+        const layout *a = turn ? x : y, *b = turn ? y : x;
+        for (int i = 0; i < a->n; i++) {
+            const layout_digit *d = &a->digit[i];
+            if (d->source == LAYOUT_THREAD && !covers(b, (part){d->stride, d->extent})) {
+                return false;
+            }
+        }
+    }
+    return x->threads == y->threads;
+}
+
+typedef struct adding {
+    const buffer *reducer;
+    const layout *from;
+    bool differs;
+} adding;
+
+/* How the loops that add to a reducer are spread, when all are alike. */
+static void find_loops(adding *x, const tile_block *b, const layout *loop) {
+    for (const tile_stmt *s = b->first; s; s = s->next) {
+        if (s->kind == TILE_ACCUM && s->dst->buffer == x->reducer && loop) {
+            x->differs |= x->from && !same_threads(x->from, loop);
+            x->from = loop;
+        }
+        const layout *here = s->kind == TILE_LOOP && s->scope == TG_PARALLEL ? s->spread : loop;
+        find_loops(x, &s->body, here);
+        find_loops(x, &s->otherwise, here);
+    }
+}
+
+/* Within what the loops use? */
+static bool is_part_of(const layout *held, const layout *from) {
+    for (int i = 0; i < held->n; i++) {
+        const layout_digit *d = &held->digit[i];
+        if (d->source == LAYOUT_THREAD && !covers(from, (part){d->stride, d->extent})) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void lower_finalize(lowering *l, const tile_stmt *s, thread_block *b) {
     buffer *reducer = s->dst->buffer;
-    const partials p = {lower_registers(l, reducer), lower_layout(l, reducer), reducer, reducer->reduction};
+    adding x = {.reducer = reducer};
+    find_loops(&x, &l->k->body, NULL);
+    partials p = {
+        lower_registers(l, reducer), lower_layout(l, reducer), reducer, reducer->reduction, NULL, false};
+    p.from = x.from && !x.differs && is_part_of(p.layout, x.from) ? x.from : NULL;
     partials_combine(l, b, &p, s->at);
 }
 
@@ -373,7 +476,7 @@ static bool lies_there(const partials *p, const buffer *dst) {
 /* Partial results of what each thread holds of the source. */
 static void accumulate(lowering *l, thread_block *b, const tile_stmt *s, const partials *p) {
     buffer *src = s->src->buffer;
-    spread w = each_element(l, b, s->spread, src, true, s->at);
+    spread w = each_element(l, b, s->spread, src, !p->is_by_all, s->at);
     node *slot = w.slot, *kept[TG_MAX_RANK];
     var *axis[TG_MAX_RANK];
     node *index[TG_MAX_RANK];
@@ -395,6 +498,16 @@ static void accumulate(lowering *l, thread_block *b, const tile_stmt *s, const p
                                                       : lower_register(l, src, slot, s->at);
     node *x = expr_cast(l->a, s->at, p->shape->type, expr_load(l->a, s->at, from));
     combine_into(l, w.block, p, partials_register(l, p, to, s->at), x, s->at)->participants = SCOPE_BLOCK;
+}
+
+/* Is each group of replicas as good as the first? */
+static bool replicas_are_whole(const layout *l) {
+    int64_t used = 1;
+    for (int i = 0; i < l->n; i++) {
+        const layout_digit *d = &l->digit[i];
+        used = d->source == LAYOUT_THREAD && d->stride * d->extent > used ? d->stride * d->extent : used;
+    }
+    return l->threads % used == 0;
 }
 
 /* Memory in which all of the source can be read. */
@@ -471,6 +584,8 @@ void lower_reduce(lowering *l, const tile_stmt *s, thread_block *b) {
         p = partials_begin(l, b, dst, s->reduction, held, s->at);
     }
     if (direct) {
+        p.from = s->spread;
+        p.is_by_all = replicas_are_whole(s->spread);
         accumulate(l, b, s, &p);
         partials_combine(l, b, &p, s->at);
     } else {
