@@ -5,7 +5,8 @@
  *
  * Buffers that are never needed at the same time may share bytes.  A buffer is needed from the first to the last
  * statement of the kernel's outermost block that touches it: whatever happens inside a loop, its value may have
- * to live until the loop comes round again.
+ * to live until the loop comes round again.  Bytes of asynchronous copies arrive until somebody has waited for
+ * them, whether they are read or not.
  *
  *     statement   0       1       2         3       4
  *                 copy    loop    barrier   loop    copy
@@ -82,6 +83,50 @@ static void note_owner(thread_stmt *s, void *user) {
     thread_accesses(s, note_ref, o);
 }
 
+/* What of asynchronous copies stands in a statement. */
+typedef struct ahead {
+    const buffer *b;
+    bool fills, waits; /* copies into b; waits for any */
+} ahead;
+
+static void note_ahead(thread_stmt *s, void *user) {
+    ahead *h = user;
+    h->fills |= s->kind == THREAD_COPY_ASYNC && buffer_root(s->dst->buffer) == h->b;
+    h->waits |= s->kind == THREAD_WAIT;
+}
+
+static ahead ahead_in(thread_stmt *s, const buffer *b) {
+    ahead h = {b, false, false};
+    thread_block alone = {s, s};
+    thread_stmt *next = s->next;
+    s->next = NULL;
+    thread_walk(&alone, note_ahead, &h);
+    s->next = next;
+    return h;
+}
+
+/* The statement by whose end nothing of b is in flight.  Groups are counted in the outermost block; a loop that
+ * waits leaves none behind. */
+static int settled(const plan *p, const buffer *b, int last) {
+    int groups = -1; /* committed since the last copy into b; -1: none is in flight */
+    for (int i = 0; i < p->nstatements; i++) {
+        thread_stmt *s = p->statement[i];
+        const ahead h = ahead_in(s, b);
+        if (groups >= 0) {
+            last = i > last ? i : last;
+        }
+        if (h.fills) {
+            groups = 0;
+        } else if (groups >= 0 && s->kind == THREAD_COMMIT) {
+            groups++;
+        }
+        if (h.waits && (s->kind != THREAD_WAIT || groups > s->count)) {
+            groups = -1;
+        }
+    }
+    return last;
+}
+
 static void find_room(plan *p, buffer *b) {
     room r = {b, -1, -1, -1, thread_shared_bytes(b), false};
     for (int i = 0; i < p->nstatements; i++) {
@@ -90,6 +135,7 @@ static void find_room(plan *p, buffer *b) {
             r.last = i;
         }
     }
+    r.last = r.first < 0 ? r.last : settled(p, b, r.last);
     owner o = {b, NULL, false};
     thread_walk(&p->t->body, note_owner, &o);
     r.is_own = o.is_own;

@@ -181,7 +181,8 @@ layout *copy_layout(tg_kernel *k, const target *t, const tile_stmt *s, bool want
     const bool is_own = is_local(s->dst) || is_local(s->src);
     const int64_t threads = is_own ? 1 : tile_threads(k);
     const int64_t widest = widest_run(a, t, s, widest_access(t, s));
-    const int64_t width = s->options.width;
+    const bool fits = s->options.width > 0 && !misfit_either(a, t, s, s->options.width);
+    const int64_t width = fits ? s->options.width : 0; /* what does not fit is a mistake, told when lowered */
     layout *l;
     if (s->options.layout == TG_BLOCKED && !is_own) {
         l = blocked(a, shape, threads, width, widest);
@@ -399,7 +400,8 @@ static void store(const move *m, node *x) {
     s->at = m->s->at;
     s->participants = m->is_own ? SCOPE_THREAD : SCOPE_BLOCK;
     s->share = m->share;
-    s->why = m->s->why;
+    s->why = m->s->is_async ? "not asynchronous: no 4, 8 or 16 bytes that are aligned and begin inside"
+                            : m->s->why;
 }
 
 /* The conditions, of those that vary or not, that are skips or not, at the present indices. */
@@ -503,10 +505,12 @@ static node *valid_elements(const move *m) {
     return inside ? expr_choose(a, at, inside, n ? n : lanes, zero) : n;
 }
 
-/* A lower limit that cuts a run leaves trailing elements, which the instruction has no way to say. */
+/* A run is what a thread has side by side, which may be more than one access takes.  A lower limit that cuts a
+ * run leaves trailing elements, which the instruction has no way to say. */
 static bool can_be_async(const move *m) {
-    const int64_t bytes = m->w.layout->run * type_bytes(m->dst->buffer->type);
-    bool good = m->w.run_dim >= 0 && (bytes == 4 || bytes == 8 || bytes == 16);
+    const int64_t run = m->w.layout->run, bytes = run * type_bytes(m->dst->buffer->type);
+    bool good = m->w.run_dim >= 0 && (bytes == 4 || bytes == 8 || bytes == 16) &&
+                !misfit_either(m->l->a, m->l->t->target, m->s, run);
     for (int i = 0; i < m->nlimits; i++) {
         good = good && !(m->limit[i].varies && m->limit[i].is_lower) && !m->limit[i].is_skip;
     }

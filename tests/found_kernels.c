@@ -1,0 +1,80 @@
+/* found_kernels.c -- what random kernels have brought to light, each as small as it goes; see test_found.c. */
+#include <tegula/tegula.h>
+
+#include <tegula/kernel.h>
+
+KERNEL(one_thread_runs_ahead) {
+    params(start);
+    tensor(a, F32, 8);
+    tensor(b, F32, 2);
+    grid(g, 1) threads(1) {
+        shared(s, F32, 2);
+        pipelined(k, 3, 3) {
+            copy(from(a, add(k, start)), s);
+            parallel(i, 2) {
+                accum(at(b, i), at(s, i));
+            }
+        }
+    }
+}
+
+KERNEL(one_thread_runs_ahead_of_little_alignment) {
+    tensor(a, I64, 4);
+    aligned(a, 8);
+    tensor(b, I64, 2);
+    grid(g, 1) threads(1) {
+        shared(s, I64, 2);
+        pipelined(k, 2, 3) {
+            copy(tile(a, k), s);
+            parallel(i, 2) {
+                set(at(b, i), at(s, i));
+            }
+        }
+    }
+}
+
+KERNEL(blocks_of_odd_rows_run_ahead) {
+    pitched(a, I16, 65, 4, 64);
+    tensor(b, I16, 64);
+    grid(g, 1) threads(16) {
+        shared(s, I16, 64);
+        pipelined(k, 4, 3) {
+            copy(from(a, k, 0), s, .layout = TG_BLOCKED);
+            parallel(i, 64) {
+                set(at(b, i), at(s, i));
+            }
+        }
+    }
+}
+
+/* Nobody reads `idle`, whose bytes others would like to have. */
+KERNEL(copies_nobody_reads) {
+    params(stages);
+    tensor(a, BF16, 2);
+    tensor(b, F64, 7, 29);
+    tensor(c, F64, 7);
+    grid(g, 1) threads(2) {
+        shared(idle, BF16, 2);
+        fragment(f, F64, 7, 29);
+        shared(sum, F64, 7, 30);
+        pipelined(k, 3, stages) {
+            copy(a, idle);
+            copy(b, f);
+            parallel(i, 7) {
+                set(at(sum, i, 0), at(f, i, i));
+            }
+        }
+        parallel(i, 7) {
+            set(at(c, i), at(sum, i, 0));
+        }
+    }
+}
+
+KERNEL(wide_copy_of_one_element) {
+    tensor(a, F64, 1, 1);
+    grid(g, 1) threads(1) {
+        fragment(f, F64);
+        clear(f);
+        copy(f, tile(a, 0, 0), .width = 2);
+    }
+}

@@ -1,0 +1,35 @@
+/* test_found.c -- faults that random kernels (fuzz/generate.h) have found, each by its kind. */
+#include "lower_run.h"
+
+#define PROTOTYPE(name) void name(void);
+PROTOTYPE(one_thread_runs_ahead)
+PROTOTYPE(one_thread_runs_ahead_of_little_alignment)
+PROTOTYPE(blocks_of_odd_rows_run_ahead)
+PROTOTYPE(copies_nobody_reads)
+PROTOTYPE(wide_copy_of_one_element)
+
+static void agrees(lowered l) {
+    expect_agreement(&l, 0);
+    finish(&l);
+}
+
+/* One thread has all elements side by side: that says nothing of how wide an access may be. */
+Test(found, an_asynchronous_copy_is_no_wider_than_its_source_is_aligned) {
+    for (int start = 0; start < 4; start++) {
+        agrees(LOWER("sm_80", one_thread_runs_ahead, start, start));
+    }
+    agrees(LOWER_PLAIN("sm_80", one_thread_runs_ahead_of_little_alignment));
+    agrees(LOWER_PLAIN("sm_80", blocks_of_odd_rows_run_ahead));
+}
+
+Test(found, bytes_on_their_way_are_nobody_elses) {
+    for (int stages = 1; stages < 7; stages++) {
+        agrees(LOWER("sm_80", copies_nobody_reads, stages, stages));
+    }
+}
+
+Test(found, a_width_beyond_one_element_is_refused) {
+    lowered l = LOWER_PLAIN("sm_80", wide_copy_of_one_element);
+    expect_message(&l, "copy: a width of 2 is impossible");
+    finish(&l);
+}
