@@ -4,17 +4,18 @@
 
 #include "codegen/passes.h"
 
-#define KERNELS(X)                                                                                           \
-    X(two_copies)                                                                                            \
-    X(trips_at_launch)                                                                                       \
-    X(into_registers)                                                                                        \
-    X(registers_at_launch)                                                                                   \
-    X(both_kinds)                                                                                            \
-    X(read_first)                                                                                            \
-    X(read_after) X(read_after_at_launch) X(through_table) X(through_copy) X(conditional) X(when_k)          \
-        X(written_twice) X(written_in_part) X(siblings) X(sibling_reads_first) X(nested) X(in_serial)        \
-            X(in_place) X(in_place_alias) X(with_atomics) X(with_view) X(two_dimensions) X(not_asynchronous) \
-                X(ragged) X(thread_view)
+#define KERNELS(X)                                                                                         \
+    X(two_copies)                                                                                          \
+    X(trips_at_launch)                                                                                     \
+    X(into_registers)                                                                                      \
+    X(registers_at_launch)                                                                                 \
+    X(both_kinds)                                                                                          \
+    X(read_first)                                                                                          \
+    X(read_after)                                                                                          \
+    X(read_after_at_launch) X(through_table) X(through_copy) X(conditional) X(when_k) X(written_twice)     \
+        X(written_in_part) X(siblings) X(sibling_reads_first) X(nested) X(in_serial) X(in_place)           \
+            X(in_place_alias) X(with_atomics) X(with_view) X(two_dimensions) X(not_asynchronous) X(ragged) \
+                X(thread_view)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 
@@ -328,8 +329,9 @@ Test(pipeline, one_group_an_iteration_and_the_exact_wait) {
         "    serial k: 9\n"
         "        wait 2\n"
         "        when k + 3 < 9\n"
-        "            copy async a[(k + 3) * 8 : +8] -> s[(k + 3) % 4 : +1, 0 : +8]\n"
-        "            copy async b[(k + 3) * 8 : +8] -> t[(k + 3) % 4 : +1, 0 : +8]\n"
+        "            let k_ahead = k + 3\n"
+        "            copy async a[k_ahead * 8 : +8] -> s[k_ahead % 4 : +1, 0 : +8]\n"
+        "            copy async b[k_ahead * 8 : +8] -> t[k_ahead % 4 : +1, 0 : +8]\n"
         "        commit\n"
         "        parallel i: 8\n"
         "            set out[k * 8 + i] = s[k % 4, i] * 100 + t[k % 4, 7 - i]\n";

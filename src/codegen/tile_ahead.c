@@ -192,11 +192,6 @@ static node *map_node(node *x, void *user) {
     return x->kind == E_REF || x->kind == E_REGION || x->kind == E_BUFFER ? place_now(r, x) : NULL;
 }
 
-/* The value of a condition when that is known. */
-static fact truth(node *condition) {
-    return facts_truth(condition);
-}
-
 /* ---- cloning ------------------------------------------------------------------------------------------- */
 
 static tile_stmt *append(rewriting *r, tile_block *b, tile_stmt *up, tile_kind kind, tg_loc at) {
@@ -338,7 +333,7 @@ static void leave(rewriting *r, node *before) {
 /* Opens `when now < trips` unless that is known; false where there is no such iteration. */
 static bool open_iteration(rewriting *r, const frame *f, tile_block **b, tile_stmt **up) {
     node *exists = expr_binary(r->a, f->loop->s->at, TG_LT, f->now, f->trips);
-    const fact known = truth(exists);
+    const fact known = facts_truth(exists);
     if (known == FACT_UNKNOWN) {
         tile_stmt *when = append(r, *b, *up, TILE_WHEN, f->loop->s->at);
         when
@@ -349,17 +344,32 @@ static bool open_iteration(rewriting *r, const frame *f, tile_block **b, tile_st
     return known != FACT_NO;
 }
 
+/* The iteration gets a name, and by it the range that it has where it exists. */
+static void name_iteration(rewriting *r, frame *f, const char *name, tile_block *b, tile_stmt *up) {
+    const tile_stmt *s = f->loop->s;
+    if (f->now->kind == E_VAR || f->now->kind == E_CONST) {
+        return;
+    }
+    tile_stmt *let = append(r, b, up, TILE_LET, s->at);
+    let->value = f->now;
+    let->var = new_index(r, name, VAR_LET, f->trips->hi - 1, s->at);
+    let->var->lo = f->now->lo > 0 ? f->now->lo : 0;
+    let->var->value = f->now;
+    f->now = expr_var(r->a, s->at, let->var);
+}
+
 /* The copies of iteration f->now, and a group of them, maybe an empty one. */
 static void issue(rewriting *r, frame f, tile_block *b, tile_stmt *up) {
     tile_block *inner = b;
     tile_stmt *inner_up = up;
-    node *before = enter(r, &f);
-    r->copies++;
     if (open_iteration(r, &f, &inner, &inner_up)) {
+        name_iteration(r, &f, arena_print(r->a, "%s_ahead", f.loop->s->axes[0]->name), inner, inner_up);
+        node *before = enter(r, &f);
+        r->copies++;
         clone_ahead(r, f.loop, &f.loop->s->body, inner, inner_up);
+        r->copies--;
+        leave(r, before);
     }
-    r->copies--;
-    leave(r, before);
     if (f.loop->is_async) {
         append(r, b, up, TILE_COMMIT, f.loop->s->at);
     }
@@ -434,6 +444,7 @@ static void unrolled(rewriting *r, frame f, tile_block * b, tile_stmt * up, cons
         tile_stmt *inner_up = loop;
         f.now = plus(r, expr_mul(r->a, expr_var(r->a, s->at, q), n), f.turn);
         if (f.turn == 0 || open_iteration(r, &f, &inner, &inner_up)) {
+            name_iteration(r, &f, s->axes[0]->name, inner, inner_up);
             iteration(r, f, inner, inner_up);
         }
     }
