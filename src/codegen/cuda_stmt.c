@@ -429,6 +429,9 @@ static void loop(printer *p, const thread_stmt *s) {
     const var *v = s->result[0];
     text *out = &p->out->text;
     cuda_name *mark = cuda_scope_open(p);
+    if (s->why) {
+        cuda_line(p, s->at, "// %s", s->why);
+    }
     if (s->unroll == UNROLL_FULL) {
         cuda_line(p, s->at, "#pragma unroll");
     } else if (s->unroll > 0) {
