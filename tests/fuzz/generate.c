@@ -1,6 +1,6 @@
 /* generate.c -- random kernels through all witnesses; see generate.h.
  *
- *   generator [--count N] [--seed S] [--view thread|block] [--first-failure] [--print] [--no-shrink]
+ *   generator [--count N] [--seed S] [--view thread|block] [--first-failure] [--print] [--no-shrink] [--gpu]
  *
  * Program i is made from seed S + i.  A failure is made small and printed as C words, with what disagreed.  Exit
  * status: 0 all agree, 1 some do not, 2 the command line. */
@@ -12,7 +12,7 @@
 typedef struct settings {
     int64_t count;
     uint64_t seed;
-    bool thread, block, first_failure, print, whole;
+    bool thread, block, first_failure, print, whole, gpu;
 } settings;
 
 typedef struct tally {
@@ -42,7 +42,7 @@ static void number_lines(program *p) {
 static void report(const settings *s, program *p, check_result r, char *why, size_t size) {
     printf("seed %llu, %s view, %s\n", (unsigned long long)p->seed, p->block_view ? "block" : "thread", why);
     fflush(stdout);
-    if (r == CHECK_FAILED && !s->whole) {
+    if (r == CHECK_FAILED && !s->whole && !s->gpu) { /* shrinking asks the CPU's witnesses only */
         program_shrink(p, why, size);
         number_lines(p);
         program_check(p, why, size);
@@ -59,7 +59,10 @@ static void run_one(const settings *s, bool block, int64_t i, tally *t) {
         program_words(p, stdout, false);
     }
     number_lines(p);
-    const check_result r = program_check(p, why, sizeof why);
+    check_result r = program_check(p, why, sizeof why);
+    if (s->gpu && r == CHECK_GOOD) {
+        r = program_on_gpu(p, why, sizeof why);
+    }
     t->of[r]++;
     if (r == CHECK_FAILED || r == CHECK_ILLEGAL) {
         t->last_failure = i + 1;
@@ -93,6 +96,8 @@ static bool read_options(int argc, char **argv, settings *s) {
             s->first_failure = true;
         } else if (strcmp(argv[i], "--print") == 0) {
             s->print = true;
+        } else if (strcmp(argv[i], "--gpu") == 0) {
+            s->gpu = true;
         } else if (strcmp(argv[i], "--no-shrink") == 0) {
             s->whole = true;
         } else if (value && strcmp(argv[i], "--count") == 0) {
@@ -116,7 +121,7 @@ int main(int argc, char **argv) {
     settings s = {.count = 1000, .seed = 1, .thread = true, .block = true};
     if (!read_options(argc, argv, &s)) {
         fprintf(stderr, "generator [--count N] [--seed S] [--view thread|block] [--first-failure] [--print] "
-                        "[--no-shrink]\n");
+                        "[--no-shrink] [--gpu]\n");
         return 2;
     }
     bool good = true;

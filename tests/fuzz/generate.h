@@ -13,6 +13,7 @@
  *   generate_words.c     a program as the text that kernel.h takes
  *   generate_build.c     a program as builder calls
  *   generate_check.c     one program through all witnesses
+ *   generate_gpu.c       .. and on a GPU
  *   generate_shrink.c    a failing program made small */
 #ifndef FUZZ_GENERATE_H
 #define FUZZ_GENERATE_H
@@ -268,6 +269,8 @@ void program_build(void);
 typedef enum { CHECK_GOOD, CHECK_SKIPPED, CHECK_REFUSED, CHECK_FAILED, CHECK_ILLEGAL } check_result;
 /* In a process of its own; what went wrong into `why`. */
 check_result program_check(program *p, char *why, size_t size);
+/* On cuda:0, for a program that all others agree on. */
+check_result program_on_gpu(const program *p, char *why, size_t size);
 /* `first`: the failure that is to stay of the same kind. */
 void program_shrink(program *p, char *why, size_t size);
 

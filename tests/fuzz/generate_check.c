@@ -10,7 +10,7 @@
 #include "sim/sim.h"
 #include "sim/tile_reference.h"
 
-#include "generate.h"
+#include "generate_witness.h"
 
 enum { SECONDS = 60 };
 
@@ -32,7 +32,7 @@ static check_result say(checking *c, check_result r, const char *who, const char
 
 /* ---- arguments and results ------------------------------------------------------------------------------- */
 
-static int make_args(const program *p, witness_arg *args) {
+int program_args(const program *p, witness_arg *args) {
     for (int i = 0; i < p->nargs; i++) {
         const int id = p->arg[i].id;
         args[i] = (witness_arg){.data = NULL};
@@ -72,20 +72,20 @@ static void describe(int64_t type, cell a, char *to, size_t size) {
 }
 
 /* Of the first element that differs. */
-static bool compare(checking *c, const char *who, const witness_arg *args) {
-    const program *p = c->p;
+bool program_matches(const program *p, unsigned char *const *want_bytes, const char *who,
+                     const witness_arg *args, char *why, size_t size) {
     for (int i = 0; i < p->nargs; i++) {
         const int b = p->arg[i].id;
         const int64_t type = p->arg[i].is_tensor ? p->buffer[b].type : INDEX;
         for (int64_t e = 0; p->arg[i].is_tensor && e < buffer_count(p, b); e++) {
             const unsigned char *got = args[i].data;
-            const cell want = cell_load(type, c->want[b] + e * type_size(type));
+            const cell want = cell_load(type, want_bytes[b] + e * type_size(type));
             const cell have = cell_load(type, got + e * type_size(type));
             if (!same(type, want, have)) {
                 char a[40], d[40];
                 describe(type, want, a, sizeof a);
                 describe(type, have, d, sizeof d);
-                snprintf(c->why, c->size, "%s: element %lld of %s is %s instead of %s", who, (long long)e,
+                snprintf(why, size, "%s: element %lld of %s is %s instead of %s", who, (long long)e,
                          p->buffer[b].name, d, a);
                 return false;
             }
@@ -104,7 +104,7 @@ static check_result judge(checking *c, const char *who, int status, const findin
     } else if (findings_failed(f, true)) {
         findings_print(f, &t);
         r = say(c, CHECK_FAILED, who, t.s ? t.s : "");
-    } else if (!compare(c, who, args)) {
+    } else if (!program_matches(c->p, c->want, who, args, c->why, c->size)) {
         r = CHECK_FAILED;
     }
     text_free(&t);
@@ -155,7 +155,7 @@ static check_result by_reference(checking *c) {
     reference_options options = {.seed = c->p->seed};
     reference_result result = {.statements = 0};
     text error = {0};
-    const int status = tile_reference_run(k, make_args(c->p, args), args, &options, &result, &error);
+    const int status = tile_reference_run(k, program_args(c->p, args), args, &options, &result, &error);
     const check_result r = judge(c, "reference", status, &result.findings, &error, args);
     reference_free(&result);
     text_free(&error);
@@ -169,7 +169,7 @@ static check_result simulate(checking *c, const char *who, const thread_kernel *
     const sim_options options = {.strict = true};
     sim_result result = {.blocks = 0};
     text error = {0};
-    const int status = sim_run(t, make_args(c->p, args), args, &options, &result, &error);
+    const int status = sim_run(t, program_args(c->p, args), args, &options, &result, &error);
     const check_result r = judge(c, who, status, &result.findings, &error, args);
     sim_free(&result);
     text_free(&error);
