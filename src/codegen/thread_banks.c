@@ -200,6 +200,23 @@ static bool is_shifted(const tile *x, const pattern *p, const pattern *q) {
     return true;
 }
 
+/* Which variables a value depends on, names opened. */
+typedef struct kinds {
+    bool threads, others;
+} kinds;
+
+static void find_kinds(const node *x, kinds *k) {
+    if (x->kind == E_VAR && x->var->kind == VAR_LET && x->var->value) {
+        find_kinds(x->var->value, k);
+    } else if (x->kind == E_VAR) {
+        k->threads |= x->var->kind == VAR_THREAD;
+        k->others |= x->var->kind != VAR_THREAD;
+    }
+    for (int i = 0; i < x->n; i++) {
+        find_kinds(x->arg[i], k);
+    }
+}
+
 /* Other values of what is no thread axis move all lanes alike, by whole words. */
 static bool is_moved_alike(const tile *x, node *ref) {
     affine a;
@@ -207,13 +224,10 @@ static bool is_moved_alike(const tile *x, node *ref) {
         return false;
     }
     for (int i = 0; i < a.n; i++) {
-        bool by_threads = false;
-        for (int j = 0; j < 3; j++) {
-            by_threads |= x->t->thread_var[j] && facts_depends(a.term[i].x, x->t->thread_var[j]);
-        }
-        const bool is_thread = a.term[i].x->kind == E_VAR && a.term[i].x->var->kind == VAR_THREAD;
-        if ((by_threads && !is_thread) ||
-            (!by_threads && a.term[i].factor * type_bytes(ref->type) % x->t->target->bank_bytes != 0)) {
+        kinds k = {false, false};
+        find_kinds(a.term[i].x, &k);
+        const bool by_words = a.term[i].factor * type_bytes(ref->type) % x->t->target->bank_bytes == 0;
+        if (k.others && (k.threads || !by_words)) {
             return false;
         }
     }
@@ -310,7 +324,7 @@ static void choose(tile *x) {
         b->layout.why = arena_print(x->t->memory, "%lld element%s of padding: rows on different banks",
                                     (long long)more, more == 1 ? "" : "s");
         b->layout.gain =
-            arena_print(x->t->memory, "%.4g wavefronts instead of %.4g", x->cost[best], x->cost[0]);
+            arena_print(x->t->memory, "%.0f wavefronts instead of %.0f", x->cost[best], x->cost[0]);
     }
 }
 
