@@ -324,6 +324,61 @@ KERNEL(slices) {
     }
 }
 
+/* The same with a slice that is known when the kernel runs only. */
+KERNEL(slices_in_a_loop) {
+    params(rows, cols, nthreads);
+    tensor(x, F32, rows, cols);
+    tensor(y, F32, cols);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, F32, rows, cols);
+        fragment(sum, F32, cols);
+        clear(sum);
+        serial(r, rows)
+            copy(slice(x, r, 1, 0, cols), slice(f, r, 1, 0, cols));
+        serial(r, rows)
+            parallel(j, cols)
+                accum(at(sum, j), at(f, r, j));
+        copy(sum, y);
+    }
+}
+
+/* A relu that chooses, a local for each iteration, a vectorized loop inside. */
+KERNEL(inner_vectors) {
+    params(rows, width, nthreads);
+    tensor(x, F16, rows, width);
+    tensor(y, F16, rows, width);
+    tensor(z, F32, rows);
+    grid(pid, 1) threads(nthreads) {
+        parallel(i, rows) {
+            local(sum, F32);
+            set(sum, 0);
+            vectorized(k, width) {
+                let(v, sub(at(x, i, k), f16(6.0)));
+                set(at(y, i, k), choose(gt(v, f16(0.0)), v, f16(0.0)));
+                accum(sum, f32(v));
+            }
+            set(at(z, i), sum);
+        }
+    }
+}
+
+/* A block that does nothing in some blocks; a check that fails nowhere. */
+KERNEL(under_a_condition) {
+    params(n, nthreads);
+    tensor(x, I32, 3, n);
+    tensor(y, I32, 3, n);
+    grid(pid, 3) threads(nthreads) {
+        fragment(f, I32, n);
+        when(lt(pid, 2)) {
+            copy(slice(x, pid, 1, 0, n), f);
+            parallel(i, n) {
+                check(ge(at(f, i), 0), "inputs are not negative");
+                set(at(y, pid, i), add(at(f, mod(add(i, 1), n)), 1));
+            }
+        }
+    }
+}
+
 KERNEL(viewed) {
     params(n, nthreads);
     tensor(x, F32, n);

@@ -202,3 +202,62 @@ KERNEL(softmax_like) {
         copy(f, y);
     }
 }
+
+/* One element of one row is no number. */
+KERNEL(not_a_number) {
+    params(op, rows, cols, nthreads);
+    tensor(x, F32, rows, cols);
+    tensor(by_reduce, F32, rows);
+    tensor(by_reducer, F32, rows);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, F32, rows, cols);
+        fragment(g, F32, rows);
+        reducer(r, op, F32, rows);
+        copy(x, f);
+        parallel(i, rows, j, cols)
+            when(both(eq(i, 1), eq(j, cols - 2)))
+                set(at(f, i, j), quo(sub(at(f, i, j), at(f, i, j)), sub(at(f, i, j), at(f, i, j))));
+        reduce(op, f, g, 1);
+        clear(r);
+        parallel(i, rows, j, cols)
+            accum(at(r, i), at(f, i, j));
+        finalize(r);
+        copy(g, by_reduce);
+        copy(r, by_reducer);
+    }
+}
+
+/* The largest magnitude of a row. */
+KERNEL(largest) {
+    params(rows, cols, nthreads);
+    tensor(x, I32, rows, cols);
+    tensor(y, I32, rows);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, I32, rows, cols);
+        fragment(g, I32, rows);
+        copy(x, f);
+        parallel(i, rows, j, cols)
+            set(at(f, i, j), abs_of(sub(at(f, i, j), 6)));
+        reduce(MAX, f, g, 1);
+        copy(g, y);
+    }
+}
+
+/* Partial sums of a pipeline: copies ahead in registers, the reducer in between. */
+KERNEL(pipelined_sums) {
+    params(rows, cols, block, stages, nthreads);
+    tensor(x, F16, rows, cols);
+    tensor(y, F32, rows);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, F16, rows, block);
+        reducer(r, SUM, F32, rows);
+        clear(r);
+        pipelined(k, ceildiv(cols, block), stages) {
+            copy(tile(x, 0, k), f);
+            parallel(i, rows, j, block)
+                accum(at(r, i), f32(at(f, i, j)));
+        }
+        finalize(r);
+        copy(r, y);
+    }
+}

@@ -25,6 +25,9 @@
     X(launch_line)         \
     X(both_views)          \
     X(slices)              \
+    X(slices_in_a_loop)    \
+    X(inner_vectors)       \
+    X(under_a_condition)   \
     X(viewed)              \
     X(same_element)        \
     X(reads_neighbour)     \
@@ -327,6 +330,43 @@ Test(parallel, slices_of_a_fragment) {
         ran r = run_both(LOWER(machines[m], slices, rows, 3, cols, 40, nthreads, blocks[t]), 0);
         for (int64_t i = 0; i < 40; i++) {
             expect_element(&r, 1, i, before(&r, 0, i) + before(&r, 0, 40 + i) + before(&r, 0, 80 + i));
+        }
+        finish_run(&r);
+    }
+}
+
+Test(parallel, slices_that_are_known_in_the_loop_only) {
+    EACH_BLOCK(m, t) {
+        ran r = run_both(LOWER(machines[m], slices_in_a_loop, rows, 3, cols, 40, nthreads, blocks[t]), 0);
+        for (int64_t i = 0; i < 40; i++) {
+            expect_element(&r, 1, i, before(&r, 0, i) + before(&r, 0, 40 + i) + before(&r, 0, 80 + i));
+        }
+        finish_run(&r);
+    }
+}
+
+Test(parallel, vectorized_loops_and_choices_inside) {
+    EACH_BLOCK(m, t) {
+        ran r = run_both(LOWER(machines[m], inner_vectors, rows, 50, width, 8, nthreads, blocks[t]), 0);
+        for (int64_t i = 0; i < 50; i++) {
+            double sum = 0;
+            for (int64_t k = 0; k < 8; k++) {
+                const double v = before(&r, 0, i * 8 + k) - 6;
+                expect_element(&r, 1, i * 8 + k, v > 0 ? v : 0);
+                sum += v;
+            }
+            expect_element(&r, 2, i, sum);
+        }
+        finish_run(&r);
+    }
+}
+
+Test(parallel, under_a_condition_that_blocks_share) {
+    EACH_BLOCK(m, t) {
+        ran r = run_both(LOWER(machines[m], under_a_condition, n, 70, nthreads, blocks[t]), 0);
+        for (int64_t i = 0; i < 3 * 70; i++) {
+            const int64_t next = i / 70 * 70 + (i % 70 + 1) % 70;
+            expect_element(&r, 1, i, i < 140 ? before(&r, 0, next) + 1 : before(&r, 1, i));
         }
         finish_run(&r);
     }

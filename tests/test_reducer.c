@@ -16,6 +16,9 @@
     X(epochs)          \
     X(reducer_gemv)    \
     X(reduced)         \
+    X(not_a_number)    \
+    X(largest)         \
+    X(pipelined_sums)  \
     X(row_sum)         \
     X(softmax_like)
 #define PROTOTYPE(name) void name(void);
@@ -270,4 +273,52 @@ Test(reduce, a_result_beside_its_source_stays_in_registers) {
     cr_assert_eq(l.made.thread->shared_bytes, 0);
     cr_assert_eq(tally_of(&l).of[THREAD_BARRIER], 0);
     finish(&l);
+}
+
+Test(reduce, a_nan_reaches_the_result) {
+    EACH_BLOCK(m, t) {
+        for (int o = 0; o < OPERATORS; o++) {
+            lowered l =
+                LOWER(machines[m], not_a_number, op, operators[o], rows, 3, cols, 20, nthreads, blocks[t]);
+            expect_good(&l);
+            fill_args(&l, 0);
+            run_simulator(&l, l.args);
+            for (int i = 0; i < 3; i++) {
+                for (int arg = 1; arg <= 2; arg++) {
+                    cr_assert((isnan(element_of(&l, l.args, arg, i)) != 0) == (i == 1), "%d threads",
+                              (int)blocks[t]);
+                }
+            }
+            finish(&l);
+        }
+    }
+}
+
+Test(reduce, the_largest_magnitude_of_long_rows) {
+    EACH_BLOCK(m, t) {
+        ran r = run_both(LOWER(machines[m], largest, rows, 2, cols, 576, nthreads, blocks[t]), 0);
+        for (int64_t i = 0; i < 2; i++) {
+            double most = 0;
+            for (int64_t j = 0; j < 576; j++) {
+                const double x = fabs(before(&r, 0, i * 576 + j) - 6);
+                most = x > most ? x : most;
+            }
+            expect_element(&r, 1, i, most);
+        }
+        finish_run(&r);
+    }
+}
+
+Test(reducer, sums_of_a_pipeline) {
+    for (int64_t stages = 0; stages < 5; stages++) {
+        for (int t = 0; t < BLOCKS; t++) {
+            ran r = run_both(LOWER(machines[t % MACHINES], pipelined_sums, rows, 3, cols, 100, block, 16,
+                                   stages, stages, nthreads, blocks[t]),
+                             0);
+            for (int64_t j = 0; j < 3; j++) {
+                expect_element(&r, 1, j, total(&r, TG_SUM, j * 100, 1, 100));
+            }
+            finish_run(&r);
+        }
+    }
 }

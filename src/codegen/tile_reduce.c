@@ -161,15 +161,14 @@ static void find_parts(combining *c) {
 
 /* Replicas that have nothing get the result: by shuffles too if those alone are enough, else from memory. */
 static void judge_idle(combining *c) {
-    c->nidle = c->p->is_by_all ? 0 : c->nidle;
+    const bool needs_result = !c->p->is_by_all;
     c->meets = c->parts > 1;
-    for (int i = 0; i < c->nidle; i++) {
+    for (int i = 0; i < c->nidle && needs_result; i++) {
         c->meets = c->meets || lanes_in(c, c->idle[i]) < c->idle[i].extent;
     }
-    for (int i = 0; i < c->nidle && !c->meets; i++) {
+    for (int i = 0; i < c->nidle && needs_result && !c->meets; i++) {
         c->lanes[c->nlanes++] = c->idle[i];
     }
-    c->nidle = c->meets ? c->nidle : 0;
 }
 
 /* ---- by shuffles --------------------------------------------------------------------------------------- */
@@ -405,7 +404,9 @@ static void publish(lowering *l, thread_block *b, const partials *p, buffer *mem
 
 void partials_merge(lowering *l, thread_block *b, buffer *reducer, const partials *p, tg_loc at) {
     buffer *memory = lower_scratch(l, reducer, at);
-    partials_combine(l, b, p, at);
+    partials enough = *p;
+    enough.is_by_all = p->from != NULL; /* nobody but the first replica is asked */
+    partials_combine(l, b, &enough, at);
     publish(l, b, p, memory, at);
     spread w = each_element(l, b, lower_layout(l, reducer), reducer, true, at);
     node *place = expr_ref(l->a, at, memory, memory->rank, w.index, 1);
