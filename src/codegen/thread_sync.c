@@ -33,9 +33,12 @@ typedef struct access {
     struct past *past;     /* the same in an earlier, or in the last iteration of this or that loop */
 } access;
 
+/* Which iteration of a loop that lies behind: the one before; any before; the last one. */
+typedef enum past_kind { PAST_ONE, PAST_ANY, PAST_LAST } past_kind;
+
 typedef struct past {
     const thread_stmt *loop;
-    bool is_last;
+    past_kind kind;
     access *x; /* NULL: it was none */
     struct past *next;
 } past;
@@ -299,6 +302,8 @@ static bool is_open(sync_state *st, const thread_stmt *s) {
 typedef struct names {
     sync_state *st;
     entry *e;
+    const var *counter; /* PAST_ONE: the loop's variable, and what it was then */
+    node *previous;
 } names;
 
 static void count_names(thread_stmt *s, void *user) {
@@ -320,7 +325,7 @@ static entry *names_of(sync_state *st, thread_stmt *s) {
     entry *e = entry_of(st, s);
     if (!e->has_names) {
         int n = s->nresults;
-        names all = {st, e};
+        names all = {.st = st, .e = e};
         e->has_names = true;
         thread_walk(&s->body, count_names, &n);
         thread_walk(&s->otherwise, count_names, &n);
@@ -332,9 +337,30 @@ static entry *names_of(sync_state *st, thread_stmt *s) {
     return e;
 }
 
+static node *rename_node(node *x, void *user);
+
+/* The remainder as it was, of a number that is not negative. */
+static node *rename_remainder(node *x, const names *n) {
+    arena *a = n->st->a;
+    node *was = thread_map(a, x->arg[0], rename_node, (void *)(uintptr_t)n);
+    const int64_t m = x->arg[1]->ival;
+    if (was == x->arg[0] || was->lo >= 0 || was->lo < -m * 1024) {
+        return NULL;
+    }
+    return expr_binary(a, x->at, TG_MOD, expr_add(a, was, expr_int(a, x->at, (m - 1 - was->lo) / m * m)),
+                       x->arg[1]);
+}
+
 /* A name of what depends on no memory is opened; the others get other names. */
 static node *rename_node(node *x, void *user) {
     const names *n = user;
+    if (n->previous && x->kind == E_OP && x->op == TG_MOD && x->arg[0]->lo >= 0 &&
+        x->arg[1]->kind == E_CONST && x->arg[1]->ival > 0) {
+        return rename_remainder(x, n);
+    }
+    if (x->kind == E_VAR && x->var == n->counter) {
+        return n->previous;
+    }
     for (int i = 0; x->kind == E_VAR && i < n->e->nnames; i++) {
         if (n->e->name[i].from == x->var) {
             node *named = x->var->value;
@@ -385,37 +411,48 @@ static access *with_mapped(sync_state *st, const access *x, node *(*fn)(node *x,
     return y;
 }
 
-/* x as that of an earlier iteration of the loop; of the last one, seen from behind the loop. */
-static access *past_of(sync_state *st, access *x, thread_stmt *loop, bool is_last) {
+static access *make_past(sync_state *st, const access *x, thread_stmt *loop, past_kind kind) {
+    node *one = expr_int(st->a, loop->at, 1);
+    names n = {.st = st, .e = names_of(st, loop)};
+    last_trip l = {st, loop->result[0], expr_binary(st->a, loop->at, TG_SUB, loop->extent, one)};
+    if (kind == PAST_ONE) {
+        n.counter = loop->result[0];
+        n.previous = expr_binary(st->a, loop->at, TG_SUB, expr_var(st->a, loop->at, loop->result[0]), one);
+    }
+    access *y = kind == PAST_LAST ? with_mapped(st, x, last_node, &l) : with_mapped(st, x, rename_node, &n);
+    y->share = kind == PAST_LAST ? x->share : 0;
+    y->place = y->where.ref == x->where.ref ? x->place : y;
+    return y;
+}
+
+/* x as that of an iteration of the loop that lies behind; NULL: it is none. */
+static access *past_of(sync_state *st, access *x, thread_stmt *loop, past_kind kind) {
     for (const past *p = x->past; p; p = p->next) {
-        if (p->loop == loop && p->is_last == is_last) {
+        if (p->loop == loop && p->kind == kind) {
             return p->x;
         }
     }
-    names n = {st, names_of(st, loop)};
-    node *last = expr_binary(st->a, loop->at, TG_SUB, loop->extent, expr_int(st->a, loop->at, 1));
-    last_trip l = {st, loop->result[0], last};
-    access *y = is_last ? with_mapped(st, x, last_node, &l) : with_mapped(st, x, rename_node, &n);
-    y->share = is_last ? x->share : 0;
-    if (y->where.ref == x->where.ref) {
-        y->place = x->place;
-    }
-    const bool is_same = y->where.ref == x->where.ref && y->share == x->share;
+    access *y = make_past(st, x, loop, kind);
     past *p = ARENA_NEW(st->a, past);
-    *p = (past){loop, is_last, is_last && is_shut_out(y) ? NULL : is_same ? x : y, x->past};
+    *p = (past){loop, kind, y, x->past};
+    if (kind == PAST_LAST && is_shut_out(y)) {
+        p->x = NULL;
+    } else if (y->where.ref == x->where.ref && y->share == x->share) {
+        p->x = x;
+    }
     x->past = p;
     return p->x;
 }
 
 /* Round the end of the loop, or out of it. */
-static void leave(sync_state *st, accesses *list, thread_stmt *loop, bool is_last) {
-    if (is_last && facts_reads_memory(loop->extent)) {
+static void leave(sync_state *st, accesses *list, thread_stmt *loop, past_kind kind) {
+    if (kind == PAST_LAST && facts_reads_memory(loop->extent)) {
         return;
     }
     const accesses old = copy_of(list);
     list->n = 0;
     for (int i = 0; i < old.n; i++) {
-        access *x = past_of(st, old.item[i], loop, is_last);
+        access *x = past_of(st, old.item[i], loop, kind);
         if (x) {
             add(list, x);
         }
@@ -638,12 +675,16 @@ static void walk_loop(sync_state *st, cursor *c, flow *f) {
     f->pending.n = 0;
     walk(st, &s->body, f);
     if (s->extent->hi > 1) {
-        leave(st, &f->pending, s, false);
-        leave(st, &f->inflight, s, false);
+        accesses ignored = no_accesses(st);
+        const int guards = st->guards.n;
+        const bool always = before_barrier(st, &s->body, &ignored); /* what is left is of one iteration */
+        leave_scope(st, guards);
+        leave(st, &f->pending, s, always ? PAST_ONE : PAST_ANY);
+        leave(st, &f->inflight, s, PAST_ANY);
         walk(st, &s->body, f);
     }
-    leave(st, &f->pending, s, true);
-    leave(st, &f->inflight, s, true);
+    leave(st, &f->pending, s, PAST_LAST);
+    leave(st, &f->inflight, s, PAST_LAST);
     join_before(st, c, &before, f);
 }
 
