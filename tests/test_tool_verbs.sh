@@ -7,10 +7,10 @@ json_is_whole() { ! command -v python3 >/dev/null || python3 -m json.tool <"$wor
 # ---- list -------------------------------------------------------------------------------------------------
 
 expect 0 "^thread_naive +thread  N=4096 K=14336 dtype=f16  block_n=128 block_k=128$" list
-holds "list: nine kernels of gemv.c, in the order of the file" [ "$("$TEGULA" list | grep '^thread_' | awk '{print $1}' |
+holds "list: fourteen kernels of gemv.c, in the order of the file" [ "$("$TEGULA" list | awk '/^(thread|block)_/ {print $1}' |
     tr '\n' ' ')" = "thread_naive thread_naive_split_k thread_coalesced_naive_split_k thread_split_k \
 thread_coalesced_split_k thread_vectorized_split_k thread_allreduce_split_k thread_shared_memory_split_k \
-thread_intra_block_split_k " ]
+thread_intra_block_split_k block_naive block_split_k block_split_k_v2 block_pipelined block_alloc_reducer " ]
 expect 0 "^good +thread  n dtype  block=64$" list good -k $mistakes
 expect 0 '"block_n": 128' list thread_naive --json
 holds "list --json is JSON" json_is_whole
@@ -54,7 +54,7 @@ expect 0 "#line [0-9]+ .*gemv.c" emit thread_naive --lineinfo
 
 if have_nvrtc; then
     for target in sm_80 sm_90a; do
-        for kernel in $("$TEGULA" list -q | awk '/^thread_/ {print $1}'); do
+        for kernel in $("$TEGULA" list -q | awk '{print $1}'); do
             holds "$kernel compiles for $target" "$TEGULA" emit "$kernel" --stage cubin --target $target -q -o "$work/k.cubin"
         done
     done
@@ -72,14 +72,18 @@ holds "sass without a disassembler or NVRTC is exit status 3, with one 0" grep -
 
 # ---- run --------------------------------------------------------------------------------------------------
 
-for kernel in $("$TEGULA" list -q | awk '/^thread_/ {print $1}'); do
+gemvs=$("$TEGULA" list -q | awk '/^(thread|block)_/ {print $1}')
+for kernel in $gemvs; do
     for dtype in f16 bf16; do
         expect 0 "^ok $kernel: error " run "$kernel" -p N=96 -p K=1024 -p dtype=$dtype --device sim
     done
 done
+for kernel in $("$TEGULA" list -q | awk '!/^(thread|block)_/ {print $1}'); do
+    expect 0 "^ok $kernel: error " run "$kernel" --device sim
+done
 # Odd shapes are right or refused in words.
 for shape in "1 1" "1 8" "3 5" "31 100" "33 33" "63 129" "127 250" "257 64"; do
-    for kernel in $("$TEGULA" list -q | awk '/^thread_/ {print $1}'); do
+    for kernel in $gemvs; do
         "$TEGULA" run "$kernel" -p N="${shape% *}" -p K="${shape#* }" --device sim -q >"$work/out" 2>&1
         case $? in
         0) grep -q '^ok ' "$work/out" && pass || fail "$kernel $shape: no line begins with ok" ;;
