@@ -33,12 +33,27 @@ node *lower_linear(lowering *l, tg_loc at) {
     return x;
 }
 
+/* A name that the block has already given to the same; NULL when there is none. */
+static var *same_name(const thread_block *b, const node *x) {
+    for (const thread_stmt *s = b->first; s; s = s->next) {
+        if (s->kind == THREAD_LET && s->result[0]->type == x->type && expr_equal(s->value, x)) {
+            return s->result[0];
+        }
+    }
+    return NULL;
+}
+
 void spread_name(lowering *l, spread *s, int d, const char *name) {
     node *x = s->index[d];
-    if (!is_simple(x)) {
-        s->index[d] = expr_var(l->a, s->at, thread_let(l->t, s->block, name, x));
+    if (is_simple(x) || facts_reads_memory(x)) {
+        return;
+    }
+    var *v = same_name(s->block, x);
+    if (!v) {
+        v = thread_let(l->t, s->block, name, x);
         s->block->last->at = s->at;
     }
+    s->index[d] = expr_var(l->a, s->at, v);
 }
 
 void spread_when(lowering *l, spread *s, node *condition) {
@@ -116,12 +131,29 @@ static node *slot_sum(lowering *l, const spread *s) {
     return sum;
 }
 
-/* The indices with the run at s->digit[0]; what holds where the element exists, NULL for always. */
+static int64_t size_of(const spread *s, const node *exists) {
+    int64_t size = exists ? expr_size(exists) : 0;
+    for (int d = 0; d < s->layout->rank; d++) {
+        size += expr_size(s->index[d]);
+    }
+    return size;
+}
+
+/* The indices with the run at s->digit[0]; what holds where the element exists, NULL for always.  Where the
+ * digits are those of the block's axes, the axes say it shorter than the number of the thread does. */
 static node *set_indices(lowering *l, spread *s) {
-    node *exists = NULL;
+    node *exists = NULL, *exists_by_name = NULL;
     s->slot = slot_sum(l, s);
-    layout_indices_by(l->a, s->layout, lower_linear(l, s->at), threads_in(s), s->digit, s->index, &exists);
-    return exists;
+    spread named = *s;
+    layout_indices_by(l->a, s->layout, thread_linear(l->t, s->at), threads_in(s), s->digit, s->index,
+                      &exists);
+    layout_indices_by(l->a, s->layout, lower_linear(l, s->at), threads_in(s), s->digit, named.index,
+                      &exists_by_name);
+    if (size_of(s, exists) <= size_of(&named, exists_by_name)) {
+        return exists;
+    }
+    memcpy(s->index, named.index, sizeof s->index);
+    return exists_by_name;
 }
 
 /* The dimension along which a run goes, when the others do not change within one and a guard of its first
