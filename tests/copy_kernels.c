@@ -259,3 +259,19 @@ KERNEL(copy_local_and_fragment) {
         set(at(a, tid), at(mine, tid));
     }
 }
+
+/* ---- asynchronous copies, as pipelined makes them ------------------------------------------------------ */
+
+KERNEL(copy_ahead) {
+    params(M, N, bm, bn, threads_n, shift, align, stages);
+    tensor(a, F16, M, N);
+    tensor(b, F16, M, N);
+    aligned(a, align);
+    grid(pid, ceildiv(M, bm)) threads(threads_n) {
+        shared(s, F16, bm, bn);
+        pipelined(k, ceildiv(N, bn), stages) {
+            copy(slice(a, mul(pid, bm), bm, add(mul(k, bn), shift), bn), s);
+            copy(s, tile(b, pid, k));
+        }
+    }
+}

@@ -2,13 +2,14 @@
  * and tile reference and simulator (races on) must both leave it.  Kernels are those of copy_kernels.c. */
 #include "lower_run.h"
 
-#define KERNELS(X)                                                                               \
-    X(copy_path)                                                                                 \
-    X(copy_ranks)                                                                                \
-    X(copy_slices)                                                                               \
-    X(copy_moving_slice)                                                                         \
-    X(fill_regions) X(fill_with_own_element) X(copy_local) X(copy_rows) X(copy_vector_of_extent) \
-        X(copy_among_threads) X(copy_options) X(copy_local_and_fragment)
+#define KERNELS(X)                                                                                     \
+    X(copy_path)                                                                                       \
+    X(copy_ranks)                                                                                      \
+    X(copy_slices)                                                                                     \
+    X(copy_moving_slice)                                                                               \
+    X(fill_regions)                                                                                    \
+    X(fill_with_own_element) X(copy_local) X(copy_rows) X(copy_vector_of_extent) X(copy_among_threads) \
+        X(copy_options) X(copy_local_and_fragment) X(copy_ahead)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 
@@ -461,6 +462,48 @@ Test(copy, what_threads_wrote_is_whole_before_it_is_copied_and_no_barrier_is_to_
             cr_assert(races_without(&l, n, &removed) && removed, "barrier %d of %d is to spare", n, barriers);
             finish(&l);
         }
+    }
+}
+
+/* ---- asynchronous copies --------------------------------------------------------------------------------- */
+
+static void ahead_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t M = param(k, "M"), N = param(k, "N"), shift = param(k, "shift");
+    (void)rows;
+    for (int64_t i = 0; i < M * N; i++) {
+        const int64_t c = i % N + shift;
+        put(&args[1], i, c >= 0 && c < N ? element(&args[0], TG_F16, i + shift) : value_real(TG_F16, 0));
+    }
+}
+
+Test(copy, bytes_beyond_the_edge_are_zeroed_by_the_instruction) {
+    static const int64_t cols[] = {64, 40, 33, 72, 8, 100, 26};
+    for (int i = 0; i < 84; i++) {
+        const int64_t shift = i % 3 ? 0 : i % 11 * 2 - 8, align = i % 5 ? 16 : 4;
+        lowered l =
+            LOWER("sm_80", copy_ahead, M, 1 + i % 9, N, cols[i % 7], bm, 1 + i % 4, bn, i % 2 ? 32 : 24,
+                  threads_n, thread_counts[i % 6 + 1], shift, shift, align, align, stages, 2 + i % 3);
+        expect_by_hand(&l, 0, ahead_by_hand);
+    }
+}
+
+Test(copy, an_asynchronous_copy_is_as_wide_as_alignment_allows) {
+    static const struct {
+        int64_t N, shift, align;
+        int bytes; /* 0: it is not asynchronous */
+    } row[] = {{256, 0, 16, 16}, {256, 0, 8, 8},  {256, 4, 16, 8}, {256, 2, 16, 4}, {256, 0, 4, 4},
+               {256, 1, 16, 0},  {252, 0, 16, 8}, {254, 0, 16, 4}, {255, 0, 16, 0}, {256, 0, 2, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        lowered l = LOWER("sm_80", copy_ahead, M, 8, N, row[i].N, bm, 4, bn, 64, threads_n, 64, shift,
+                          row[i].shift, align, row[i].align, stages, 2);
+        text t = thread_text(&l);
+        const char *async = strstr(t.s, "async");
+        cr_assert_eq(async != NULL, row[i].bytes > 0, "row %d: %s", (int)i, t.s);
+        char lanes[16];
+        snprintf(lanes, sizeof lanes, ": +%d]", row[i].bytes / 2);
+        cr_assert(!async || strstr(async, lanes) != NULL, "row %d: %s", (int)i, t.s);
+        text_free(&t);
+        expect_by_hand(&l, 0, ahead_by_hand);
     }
 }
 
