@@ -28,7 +28,8 @@ static request *strided(request *r, int lanes, int bytes, uint64_t first, uint64
 
 static cost_request global(int lanes, int bytes, uint64_t first, uint64_t stride) {
     request r;
-    return cost_count(target_find("sm_80"), TG_GLOBAL, COST_LOAD, &strided(&r, lanes, bytes, first, stride)->access);
+    return cost_count(target_find("sm_80"), TG_GLOBAL, COST_LOAD,
+                      &strided(&r, lanes, bytes, first, stride)->access);
 }
 
 static cost_request shared(cost_op op, int bytes, uint64_t stride) {
@@ -37,10 +38,10 @@ static cost_request shared(cost_op op, int bytes, uint64_t stride) {
 }
 
 Test(costs, sectors_of_32_lanes_of_f32) {
-    cr_assert_eq(global(32, 4, 0, 4).sectors, 4);  /* unit stride */
-    cr_assert_eq(global(32, 4, 4, 4).sectors, 5);  /* the same, four bytes on */
+    cr_assert_eq(global(32, 4, 0, 4).sectors, 4); /* unit stride */
+    cr_assert_eq(global(32, 4, 4, 4).sectors, 5); /* the same, four bytes on */
     cr_assert_eq(global(32, 4, 4, 4).least_sectors, 4);
-    cr_assert_eq(global(32, 4, 0, 8).sectors, 8);  /* every second element */
+    cr_assert_eq(global(32, 4, 0, 8).sectors, 8);   /* every second element */
     cr_assert_eq(global(32, 4, 0, 32).sectors, 32); /* every eighth */
     cr_assert_eq(global(32, 4, 0, 4096).sectors, 32);
     cr_assert_eq(global(32, 4, 64, 0).sectors, 1); /* all at one */
@@ -77,7 +78,8 @@ Test(costs, conflicts_name_their_banks) {
 Test(costs, a_buffer_in_the_middle_of_shared_memory_begins_at_its_bank) {
     request r;
     strided(&r, 32, 4, 0, 128)->access.base = 12;
-    cr_assert_eq(cost_count(target_find("sm_80"), TG_SHARED, COST_LOAD, &r.access).busiest_banks, (uint64_t)1 << 3);
+    cr_assert_eq(cost_count(target_find("sm_80"), TG_SHARED, COST_LOAD, &r.access).busiest_banks,
+                 (uint64_t)1 << 3);
 }
 
 /* ---- against an independent count ---------------------------------------------------------------------- */
@@ -136,7 +138,8 @@ Test(costs, sectors_of_random_requests_are_those_of_a_count_byte_by_byte) {
     for (int i = 0; i < ROUNDS; i++) {
         const bool wide = i % 2;
         draw_request(&r, wide ? 64 : 32);
-        expect_sectors(&r, cost_count(target_find(wide ? "sim64" : "sm_90a"), TG_GLOBAL, COST_ATOMIC, &r.access));
+        expect_sectors(&r,
+                       cost_count(target_find(wide ? "sim64" : "sm_90a"), TG_GLOBAL, COST_ATOMIC, &r.access));
     }
 }
 
@@ -152,8 +155,10 @@ static int wavefronts_byte_by_byte(const request *r) {
                 bool wanted = false;
                 for (int lane = 0, i = 0; lane < 32; lane++) {
                     const bool takes_part = r->access.mask >> lane & 1;
-                    const uint64_t from = takes_part ? r->address[i] : 0, to = from + (uint64_t)r->access.bytes;
-                    wanted = wanted || (takes_part && lane / lanes == g && from < 4 * word + 4 && to > 4 * word);
+                    const uint64_t from = takes_part ? r->address[i] : 0,
+                                   to = from + (uint64_t)r->access.bytes;
+                    wanted =
+                        wanted || (takes_part && lane / lanes == g && from < 4 * word + 4 && to > 4 * word);
                     i += takes_part;
                 }
                 words += wanted;
@@ -266,7 +271,8 @@ static void guarded_kernel(maker *m, int64_t blocks, int64_t n) {
     m->pid = expr_var(&m->memory, line(1), m->t.grid_var[0]);
     buffer *x = make_tensor(m, "x", TG_F32, n, from), *y = make_tensor(m, "y", TG_F32, n, to);
     node *i = let(m, 10, "i", op2(m, TG_ADD, op2(m, TG_MUL, m->pid, index_node(m, 64)), m->tid));
-    when(m, 11, op2(m, TG_LT, i, index_node(m, n)));
+    when(m, 11, op2(m, TG_LT, i, index_node(m, n)))
+        ;
     store(m, 12, y, i, load(m, 12, x, i));
     leave(m);
     barrier(m, 13);
@@ -368,17 +374,22 @@ Test(costs, random_kernels_cost_the_same_whether_all_blocks_are_simulated_or_som
         m.t.grid_var[0]->hi = blocks - 1;
         m.tid = expr_var(&m.memory, line(1), m.t.thread_var[0]);
         m.pid = expr_var(&m.memory, line(1), m.t.grid_var[0]);
-        buffer *x = make_tensor(&m, "x", TG_F32, 1 << 14, from), *y = make_tensor(&m, "y", TG_F32, 1 << 14, to);
+        buffer *x = make_tensor(&m, "x", TG_F32, 1 << 14, from),
+               *y = make_tensor(&m, "y", TG_F32, 1 << 14, to);
         buffer *s = make(&m, TG_SHARED, "s", TG_F32, 1 << 10);
         node *a = op2(&m, TG_ADD, op2(&m, TG_MUL, m.pid, index_node(&m, (int64_t)draw(40))),
                       op2(&m, TG_MUL, m.tid, index_node(&m, 1 + (int64_t)draw(5))));
-        node *b = let(&m, 10, "b", op2(&m, TG_ADD, a, op2(&m, TG_MOD, m.pid, index_node(&m, 1 + (int64_t)draw(9)))));
-        when(&m, 11, op2(&m, draw(2) ? TG_LT : TG_GE, a, index_node(&m, (int64_t)draw(900))));
+        node *b = let(&m, 10, "b",
+                      op2(&m, TG_ADD, a, op2(&m, TG_MOD, m.pid, index_node(&m, 1 + (int64_t)draw(9)))));
+        when(&m, 11, op2(&m, draw(2) ? TG_LT : TG_GE, a, index_node(&m, (int64_t)draw(900))))
+            ;
         store(&m, 12, y, b, load(&m, 12, x, a));
         leave(&m);
-        node *c = op2(&m, TG_MOD, op2(&m, TG_MUL, b, index_node(&m, 1 + (int64_t)draw(4))), index_node(&m, 1024));
+        node *c =
+            op2(&m, TG_MOD, op2(&m, TG_MUL, b, index_node(&m, 1 + (int64_t)draw(4))), index_node(&m, 1024));
         store(&m, 14, s, c, number(&m, TG_F32, 1));
-        when(&m, 15, op2(&m, TG_EQ, op2(&m, TG_SUB, m.pid, m.tid), index_node(&m, (int64_t)draw(6))));
+        when(&m, 15, op2(&m, TG_EQ, op2(&m, TG_SUB, m.pid, m.tid), index_node(&m, (int64_t)draw(6))))
+            ;
         store(&m, 16, y, a, number(&m, TG_F32, 2));
         leave(&m);
         cost_counter some, all;

@@ -10,7 +10,7 @@
 
 enum {
     MAX_TERMS = 12,
-    MAX_SIZE = 4096, /* of an expression as printed */
+    MAX_SIZE = 4096,      /* of an expression as printed */
     MAX_NUMBERS = 1 << 25 /* kept for comparing, of all kinds together */
 };
 #define MAX_BLOCKS ((int64_t)1 << 26)
@@ -473,7 +473,7 @@ static void read_statement(thread_stmt *s, void *user) {
 /* 1, 0, or -1: not the same for all between lo and hi. */
 static int decided(tg_op op, int64_t base, int64_t lo, int64_t hi) {
     const int64_t a = added(base, lo), b = added(base, hi);
-    const bool below = b < 0, above = a > 0, zero = a == 0 && b == 0;
+    const bool below = b<0, above = a> 0, zero = a == 0 && b == 0;
     switch (op) {
     case TG_EQ:
         return zero ? 1 : below || above ? 0 : -1;
@@ -532,7 +532,7 @@ static uint64_t hash(const int64_t *x, int n) {
 }
 
 typedef struct table {
-    int width; /* numbers of one signature */
+    int width;      /* numbers of one signature */
     int64_t *signs; /* of each kind */
     uint32_t *slot; /* kind + 1; 0: free */
     uint64_t slots;

@@ -36,7 +36,8 @@ void block_kinds_free(block_kinds *k);
 
 /* The block's part of an address, in bytes: what it moves by from block to block of one kind. */
 typedef struct block_place block_place;
-const block_place *block_kinds_place(const block_kinds *k, const node *ref); /* NULL: no part of the block's */
+const block_place *block_kinds_place(const block_kinds *k,
+                                     const node *ref); /* NULL: no part of the block's */
 int64_t block_place_base(const block_kinds *k, const block_place *p, int64_t block);
 
 #endif

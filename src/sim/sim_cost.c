@@ -16,8 +16,8 @@ enum { MAX_LANES = 64 };
 
 typedef struct bits {
     uint64_t *word;
-    int64_t n;            /* bits */
-    int64_t first, last;  /* of those set; first > last: none */
+    int64_t n;           /* bits */
+    int64_t first, last; /* of those set; first > last: none */
 } bits;
 
 static bool make_bits(bits *b, int64_t n) {
@@ -119,7 +119,8 @@ static int most_at_one(const uint64_t *address, int n) {
 static int distinct_bytes(const uint64_t *address, int n, int bytes) {
     uint64_t end = 0, sum = 0;
     for (int i = 0; i < n; i++) {
-        const uint64_t from = address[i] > end || i == 0 ? address[i] : end, to = address[i] + (uint64_t)bytes;
+        const uint64_t from = address[i] > end || i == 0 ? address[i] : end,
+                       to = address[i] + (uint64_t)bytes;
         sum += to > from ? to - from : 0;
         end = to > end ? to : end;
     }
@@ -182,9 +183,9 @@ cost_request cost_count(const target *t, tg_space space, cost_op op, const sim_a
 
 /* What belongs to a row while the blocks run. */
 typedef struct live_row {
-    int tensor;               /* number in cost_state.tensor; -1: shared memory */
+    int tensor; /* number in cost_state.tensor; -1: shared memory */
     const block_place *place;
-    bits touched;             /* sectors, by the block that runs */
+    bits touched; /* sectors, by the block that runs */
 } live_row;
 
 /* The sectors of one tensor that the whole grid touches. */
@@ -314,7 +315,8 @@ static void set_down(const bits *touched, int64_t by, bool reads, bool writes, t
 static void set_down_row(cost_counter *c, int i) {
     cost_state *s = c->state;
     live_row *live = &s->live[i];
-    const bool reads = c->row[i].op != COST_STORE, writes = c->row[i].op == COST_STORE || c->row[i].op == COST_ATOMIC;
+    const bool reads = c->row[i].op != COST_STORE,
+               writes = c->row[i].op == COST_STORE || c->row[i].op == COST_ATOMIC;
     if (live->tensor < 0 || live->touched.first > live->touched.last) {
         return;
     }
@@ -406,7 +408,8 @@ static bool order_blocks(cost_counter *c) {
     return true;
 }
 
-int cost_begin(const thread_kernel *t, int nargs, const witness_arg *args, bool every_block, cost_counter *c) {
+int cost_begin(const thread_kernel *t, int nargs, const witness_arg *args, bool every_block,
+               cost_counter *c) {
     *c = (cost_counter){.t = t};
     const int status = block_kinds_find(t, nargs, args, &c->kinds);
     if (status != TG_OK) {

@@ -20,10 +20,10 @@ typedef enum cost_op { COST_LOAD, COST_STORE, COST_ATOMIC, COST_COPY_FROM, COST_
 
 typedef struct cost_request {
     int lanes;
-    int used;               /* distinct bytes */
+    int used; /* distinct bytes */
     int sectors, least_sectors;
     int wavefronts, least_wavefronts;
-    int at_one_address;     /* lanes at the address that most lanes have: atomics are served one after another */
+    int at_one_address; /* lanes at the address that most lanes have: atomics are served one after another */
     uint64_t busiest_banks; /* as bits: those that hold up the request; 0 without conflicts */
 } cost_request;
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codegen/facts.h"
 #include "codegen/tile_layout.h"
 #include "runtime/image.h"
 #include "tool/child.h"
@@ -65,13 +66,15 @@ double cost_efficiency(const cost_row *x) {
 
 /* ---- decisions ----------------------------------------------------------------------------------------- */
 
-enum { MAX_DEPTH = 32 };
+enum { MAX_DEPTH = 32, MAX_LETS = 64 };
 
 typedef struct gathering {
     explained *e;
     int capacity;
     const thread_stmt *stack[MAX_DEPTH]; /* what stands around, outermost first */
     int depth;
+    int nlets;
+    const thread_stmt *let[MAX_LETS]; /* in order */
 } gathering;
 
 static void add_fact(gathering *g, explain_fact_kind kind, tg_loc at, const char *what) {
@@ -130,14 +133,82 @@ static const char *reason_around(const gathering *g, const thread_stmt *s) {
     return why;
 }
 
-static const char *width_of(const explained *e, const cost_row *x) {
-    arena *a = &e->s->memory;
-    const int lanes = x->ref->lanes > 1 ? x->ref->lanes : 1;
-    if (lanes > 1) {
-        return arena_print(a, "%d elements in one access%s", lanes,
-                           x->bytes == e->s->target->max_access ? ", the widest there is" : "");
+/* With the meaning of lets in place of their names. */
+static node *spelled_out(const gathering *g, node *x) {
+    for (int i = g->nlets; i > 0; i--) {
+        const thread_stmt *let = g->let[i - 1];
+        x = expr_replace(&g->e->s->memory, x, let->result[0], let->value);
     }
-    return "one element in each access";
+    return x;
+}
+
+/* The loop around whose iterations go from element to element; NULL: none does. */
+static const thread_stmt *walking_loop(const gathering *g, const node *offset) {
+    int64_t step;
+    for (int i = g->depth; i > 0; i--) {
+        const thread_stmt *s = g->stack[i - 1];
+        if (s->kind == THREAD_FOR && affine_step(offset, s->result[0], &step) && step == 1) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* Without what tells the pieces apart: the access would keep the rest, were it wider. */
+static void drop_pieces(affine *f, int lanes) {
+    int kept = 0;
+    for (int i = 0; i < f->n; i++) {
+        if (f->term[i].x->kind != E_VAR || f->term[i].factor != lanes) {
+            f->term[kept++] = f->term[i];
+        }
+    }
+    f->n = kept;
+}
+
+/* Bytes at multiples of which the access is known to begin, as far as that matters. */
+static int64_t known_multiple(const gathering *g, affine *offset, const node *ref) {
+    const int64_t widest = g->e->s->target->max_access, size = type_bytes(ref->buffer->type);
+    const buffer *root = ref->buffer;
+    while (root->view_of) {
+        root = root->view_of;
+    }
+    int64_t multiple =
+        root->space == TG_GLOBAL && root->align > 0 && root->align < widest ? root->align : widest;
+    drop_pieces(offset, ref->lanes > 1 ? ref->lanes : 1);
+    while (multiple > size && affine_aligned(offset, multiple / size) != FACT_YES) {
+        multiple /= 2;
+    }
+    return multiple;
+}
+
+/* How wide, and why no wider. */
+static const char *width_of(const gathering *g, const cost_row *x, node *ref) {
+    arena *a = &g->e->s->memory;
+    const int lanes = ref->lanes > 1 ? ref->lanes : 1;
+    const char *many = lanes > 1 ? arena_print(a, "%d elements at once", lanes) : "one element at a time";
+    affine f;
+    if (x->bytes == g->e->s->target->max_access) {
+        return arena_print(a, "%s, the widest there is", many);
+    }
+    node *offset = ref->buffer->layout.xor_chunk_log2 ? NULL : spelled_out(g, expr_offset(a, ref));
+    if (!offset || !affine_of(offset, &f)) {
+        return many;
+    }
+    const thread_stmt *loop = lanes > 1 ? NULL : walking_loop(g, offset);
+    if (lanes == 1 && !loop) {
+        return arena_print(a, "%s: a thread's next one lies elsewhere", many);
+    }
+    const int64_t multiple = known_multiple(g, &f, ref);
+    if (multiple < 2 * x->bytes) {
+        return arena_print(a, "%s: known to begin at multiples of %lld bytes only", many,
+                           (long long)multiple);
+    }
+    return loop ? arena_print(
+                      a,
+                      "%s, though the loop over %s goes from neighbour to neighbour: vectorized() may join "
+                      "them",
+                      many, loop->result[0]->name)
+                : arena_print(a, "%s: its loop, or what it is copied from or to, allows no more", many);
 }
 
 typedef struct reason_search {
@@ -151,7 +222,8 @@ static void give_reason(node *ref, bool is_write, void *user) {
     (void)is_write;
     for (int i = 0; i < e->cost.n; i++) {
         if (e->cost.row[i].ref == ref && !e->why[i][0]) {
-            const char *around = reason_around(search->g, search->s), *width = width_of(e, &e->cost.row[i]);
+            const char *around = reason_around(search->g, search->s),
+                       *width = width_of(search->g, &e->cost.row[i], ref);
             e->why[i] = around ? arena_print(&e->s->memory, "%s; %s", width, around) : width;
         }
     }
@@ -162,6 +234,9 @@ static void gather_block(gathering *g, const thread_block *b) {
         reason_search search = {g, s};
         gather_statement(g, s);
         thread_accesses(s, give_reason, &search);
+        if (s->kind == THREAD_LET && g->nlets < MAX_LETS && type_is_integer(s->value->type)) {
+            g->let[g->nlets++] = s;
+        }
         if (g->depth < MAX_DEPTH) {
             g->stack[g->depth++] = s;
             gather_block(g, &s->body);
@@ -174,10 +249,10 @@ static void gather_block(gathering *g, const thread_block *b) {
 static void gather_buffer(gathering *g, const buffer *b) {
     arena *a = &g->e->s->memory;
     if (b->space == TG_SHARED && !b->view_of && b->offset >= 0) {
-        const char *padded = b->layout.pitch
-                                 ? arena_print(a, ", rows %lld elements apart", (long long)b->layout.pitch)
-                                 : "";
-        add_fact(g, EXPLAIN_PLACE, b->at, arena_print(a, "%s at byte %lld%s", b->name, (long long)b->offset, padded));
+        const char *padded =
+            b->layout.pitch ? arena_print(a, ", rows %lld elements apart", (long long)b->layout.pitch) : "";
+        add_fact(g, EXPLAIN_PLACE, b->at,
+                 arena_print(a, "%s at byte %lld%s", b->name, (long long)b->offset, padded));
     }
 }
 
@@ -186,8 +261,8 @@ static void gather_layout(gathering *g, const buffer *b) {
     const layout *l = b->registers;
     if (l && l->why) {
         add_fact(g, EXPLAIN_LAYOUT, l->at.file ? l->at : b->at,
-                 arena_print(&g->e->s->memory, "%s: %lld elements a thread, %lld in a row; %s", b->name,
-                             (long long)l->slots, (long long)l->run, l->why));
+                 arena_print(&g->e->s->memory, "%s: %lld element%s a thread, %lld in a row; %s", b->name,
+                             (long long)l->slots, l->slots == 1 ? "" : "s", (long long)l->run, l->why));
     }
 }
 
@@ -265,7 +340,7 @@ static int simulate(const options *o, arguments *all, bool every_block, explaine
     }
     e->has_failed = findings_failed(&e->sim.findings, o->strict);
     const int status = code ? tool_fail(tool_status(code), "%s: %s", s->kernel->name,
-                                        error.s            ? error.s
+                                        error.s           ? error.s
                                         : code == TG_EARG ? "the grid cannot be computed from the arguments"
                                                           : "out of memory")
                             : STATUS_GOOD;
@@ -277,8 +352,8 @@ static void estimate(explained *e) {
     const device_row *gpu = e->s->gpu;
     if (gpu) {
         const double per_us = (double)gpu->bandwidth_gbs * 1e3;
-        e->room = occupancy_of(gpu, e->s->target, e->threads, e->shared, e->has_usage ? e->usage.registers : 0,
-                               e->cost.kinds.blocks);
+        e->room = occupancy_of(gpu, e->s->target, e->threads, e->shared,
+                               e->has_usage ? e->usage.registers : 0, e->cost.kinds.blocks);
         e->floor_us = (double)(e->cost.once_read + e->cost.once_written) / per_us;
         e->uncached_us = (double)(e->cost.bytes_read + e->cost.bytes_written) / per_us;
     }

@@ -14,11 +14,11 @@
 enum { EXPLAIN_SCHEMA = 1 };
 
 typedef enum explain_fact_kind {
-    EXPLAIN_BARRIER, /* a barrier, and the accesses that it separates */
-    EXPLAIN_CONDITION,  /* decided when the kernel runs */
-    EXPLAIN_DECISION,   /* of a pass, with its reason */
-    EXPLAIN_LAYOUT,     /* who holds what of a fragment */
-    EXPLAIN_PLACE       /* of a buffer in shared memory */
+    EXPLAIN_BARRIER,   /* a barrier, and the accesses that it separates */
+    EXPLAIN_CONDITION, /* decided when the kernel runs */
+    EXPLAIN_DECISION,  /* of a pass, with its reason */
+    EXPLAIN_LAYOUT,    /* who holds what of a fragment */
+    EXPLAIN_PLACE      /* of a buffer in shared memory */
 } explain_fact_kind;
 
 typedef struct explain_fact {
@@ -48,9 +48,10 @@ typedef struct explained {
 int explain_make(const options *o, subject *s, bool every_block, explained *out);
 void explain_free(explained *e);
 
-const char *explain_op_name(cost_op op);     /* "load", "store", "atomic", "async_copy" */
-const char *explain_fact_name(explain_fact_kind k);  /* "barrier", "condition", .. */
-const char *explain_place(const explained *e, const node *ref); /* "matrix[row, col]", in the subject's memory */
+const char *explain_op_name(cost_op op);            /* "load", "store", "atomic", "async_copy" */
+const char *explain_fact_name(explain_fact_kind k); /* "barrier", "condition", .. */
+const char *explain_place(const explained *e,
+                          const node *ref); /* "matrix[row, col]", in the subject's memory */
 bool cost_is_global(const cost_row *x);
 double cost_per_request(const cost_row *x, int64_t sum);
 double cost_efficiency(const cost_row *x); /* least by actual sectors or wavefronts */

@@ -124,8 +124,8 @@ static void put_head(const printer *p, const explained *e) {
     put(p, BOLD, "%s", s->kernel->name);
     put_words(p, "", 2, config.s ? config.s : "");
     if (s->gpu) {
-        put(p, PLAIN, "  on %s (%s): %" PRId64 " multiprocessors, %" PRId64 " GB/s", s->gpu->name, s->target->name,
-            s->gpu->sms, s->gpu->bandwidth_gbs);
+        put(p, PLAIN, "  on %s (%s): %" PRId64 " multiprocessors, %" PRId64 " GB/s", s->gpu->name,
+            s->target->name, s->gpu->sms, s->gpu->bandwidth_gbs);
     } else {
         put(p, PLAIN, "  for %s; --gpu NAME says more", s->target->name);
     }
@@ -175,7 +175,8 @@ static void put_room(const printer *p, const explained *e) {
     words.length = 0;
     text_print(&words, "%.3g", o->waves);
     if (o->without) {
-        text_print(&words, "; %" PRId64 " of %" PRId64 " multiprocessors get no block", o->without, gpu->sms);
+        text_print(&words, "; %" PRId64 " of %" PRId64 " multiprocessors get no block (%.3g %%)", o->without,
+                   gpu->sms, 100 * (double)o->without / (double)gpu->sms);
     } else if (o->idle > 0) {
         text_print(&words, "; %.3g %% of the room stays empty", 100 * o->idle);
     }
@@ -187,7 +188,8 @@ static void put_registers(const printer *p, const explained *e) {
     if (!e->has_usage) {
         put(p, PLAIN, "  registers   not known: %s", e->no_usage);
     } else if (e->usage.stack_bytes) {
-        put(p, BAD, "  registers   %d a thread, and %d bytes in local memory: spilled, or arrays indexed at run time",
+        put(p, BAD,
+            "  registers   %d a thread, and %d bytes in local memory: spilled, or arrays indexed at run time",
             e->usage.registers, e->usage.stack_bytes);
     } else {
         put(p, PLAIN, "  registers   %d a thread, nothing spilled", e->usage.registers);
@@ -201,7 +203,8 @@ static void put_memory(const printer *p, const explained *e) {
     const double barriers = c->kinds.blocks ? (double)c->barriers / (double)c->kinds.blocks : 0;
     put(p, PLAIN, "  barriers    %s met by a block", mean_word(barriers).s);
     if (e->s->gpu) {
-        put(p, PLAIN, "  memory      %s, each sector once: %.4g us at least", bytes_word(once).s, e->floor_us);
+        put(p, PLAIN, "  memory      %s, each sector once: %.4g us at least", bytes_word(once).s,
+            e->floor_us);
         put(p, PLAIN, "              %s if nothing were cached: %.4g us", bytes_word(all).s, e->uncached_us);
     } else {
         put(p, PLAIN, "  memory      %s, each sector once", bytes_word(once).s);
@@ -220,7 +223,8 @@ static void put_counted(const printer *p, const explained *e) {
     } else if (c->simulated == c->kinds.blocks) {
         text_print(&words, "all %" PRId64 " blocks", c->simulated);
     } else {
-        text_print(&words, "%" PRId64 " of %" PRId64 " blocks simulated; each of the others does the same to memory",
+        text_print(&words,
+                   "%" PRId64 " of %" PRId64 " blocks simulated; each of the others does the same to memory",
                    c->simulated, c->kinds.blocks);
     }
     put_words(p, "  counted", 14, words.s);
@@ -241,6 +245,23 @@ static word count_word(double x, const char *one) {
     return w;
 }
 
+/* Few banks by number. */
+static void put_banks(const printer *p, uint64_t banks) {
+    text words = {0};
+    int n = 0;
+    for (int i = 0; i < 64; i++) {
+        if (banks >> i & 1) {
+            text_print(&words, "%s%d", n++ ? ", " : "", i);
+        }
+    }
+    if (n > 8) {
+        put(p, DIM, "               held up by %d banks", n);
+    } else {
+        put(p, DIM, "               held up by bank%s %s", n == 1 ? "" : "s", words.s);
+    }
+    text_free(&words);
+}
+
 static void put_access(const printer *p, const explained *e, const cost_row *x) {
     const bool global = cost_is_global(x);
     const double actual = cost_per_request(x, global ? x->sectors : x->wavefronts);
@@ -258,6 +279,9 @@ static void put_access(const printer *p, const explained *e, const cost_row *x) 
         const double moved = actual * e->s->target->sector_bytes;
         put(p, DIM, "               %s of %s bytes used", mean_word(cost_per_request(x, x->used)).s,
             mean_word(moved).s);
+    }
+    if (x->busiest_banks) {
+        put_banks(p, x->busiest_banks);
     }
     if (x->op == COST_ATOMIC && x->at_one_address > x->requests) {
         put(p, FAIR, "               %s lanes of a request at one address, one after another",
@@ -327,6 +351,11 @@ static void put_facts(const printer *p, const explained *e, explain_fact_kind ki
     }
 }
 
+static bool is_same_reason(const explained *e, int i, int j) {
+    const node *a = e->cost.row[i].ref, *b = e->cost.row[j].ref;
+    return a->at.line == b->at.line && a->buffer == b->buffer && strcmp(e->why[i], e->why[j]) == 0;
+}
+
 static void put_widths(const printer *p, const explained *e) {
     put(p, PLAIN, "%s", "");
     put(p, DIM, "  widths");
@@ -334,7 +363,11 @@ static void put_widths(const printer *p, const explained *e) {
         const cost_row *x = &e->cost.row[i];
         char label[64];
         text words = {0};
-        if (*e->why[i] && x->op != COST_COPY_TO) {
+        int first = 0;
+        while (!is_same_reason(e, first, i)) {
+            first++;
+        }
+        if (*e->why[i] && x->op != COST_COPY_TO && first == i) {
             snprintf(label, sizeof label, "  %s:%-5d", base_name(x->ref->at.file), x->ref->at.line);
             text_print(&words, "%s: %s", x->ref->buffer->name, e->why[i]);
             put_words(p, label, (int)strlen(label) + 1, words.s);
@@ -347,14 +380,14 @@ void explain_findings(const explained *e, text *out) {
     const cost_counter *c = &e->cost;
     findings_print(&e->sim.findings, out);
     if (!e->sim.findings.total) {
-        text_print(out, "no races, accesses outside, reads of what nothing wrote or broken barriers in ");
+        text_add(out, "no race, access outside, read of what nothing wrote, or missed barrier in ");
     } else {
-        text_print(out, "found in ");
+        text_add(out, "found in ");
     }
     if (c->simulated == c->kinds.blocks) {
         text_print(out, "all %" PRId64 " blocks\n", c->simulated);
     } else {
-        text_print(out, "%" PRId64 " block%s (--check runs all)\n", c->simulated, c->simulated == 1 ? "" : "s");
+        text_print(out, "%" PRId64 " block%s (all: --check)\n", c->simulated, c->simulated == 1 ? "" : "s");
     }
 }
 

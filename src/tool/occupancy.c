@@ -44,7 +44,8 @@ occupancy occupancy_of(const device_row *gpu, const target *t, int64_t threads, 
         const int64_t of_part = gpu->registers_per_sm / PARTS / of_warp;
         limit(&o, of_part * PARTS / warps, "registers");
     }
-    limit(&o, gpu->shared_per_sm_kib * 1024 / rounded_up(shared + SHARED_OF_SYSTEM, SHARED_UNIT), "shared memory");
+    limit(&o, gpu->shared_per_sm_kib * 1024 / rounded_up(shared + SHARED_OF_SYSTEM, SHARED_UNIT),
+          "shared memory");
     if (shared > gpu->shared_kib * 1024) {
         o.blocks = 0;
     }

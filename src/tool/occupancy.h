@@ -6,7 +6,7 @@
 #include "tool/devices.h"
 
 typedef struct occupancy {
-    int64_t blocks;      /* of one multiprocessor; 0: not even one fits */
+    int64_t blocks; /* of one multiprocessor; 0: not even one fits */
     int64_t warps;
     double share;        /* of the warps that it could hold */
     const char *limiter; /* "threads", "blocks", "registers", "shared memory" */

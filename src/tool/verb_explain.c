@@ -21,8 +21,8 @@ typedef struct explanation {
 
 static void print_check(const explained *e, text *out) {
     findings_print(&e->sim.findings, out);
-    text_print(out, "%s %s: %" PRId64 " blocks, %" PRId64 " warp instructions\n", e->has_failed ? "FAILED" : "ok",
-               e->s->kernel->name, e->sim.blocks, e->sim.warp_instructions);
+    text_print(out, "%s %s: %" PRId64 " blocks, %" PRId64 " warp instructions\n",
+               e->has_failed ? "FAILED" : "ok", e->s->kernel->name, e->sim.blocks, e->sim.warp_instructions);
 }
 
 static void print_json(const explanation *all, int n, text *out) {
@@ -51,7 +51,7 @@ static void print(const options *o, const explanation *all, int n, text *out) {
     } else if (n == 2) {
         explain_compare(&all[0].e, &all[1].e, out);
         for (int i = 0; i < n; i++) {
-            text_print(out, "\n%s: ", all[i].s.kernel->name);
+            text_print(out, "\n%s\n", all[i].s.kernel->name);
             explain_findings(&all[i].e, out);
         }
     } else {
@@ -72,7 +72,8 @@ static int make(const options *o, gallery *g, int i, explanation *x) {
 static int explain(const options *o, gallery *g) {
     const int n = o->noperands;
     if (n < 1 || n > MOST_KERNELS) {
-        return tool_fail(STATUS_FAULTY, "explain needs a kernel, or two to compare; 'tegula list' names them");
+        return tool_fail(STATUS_FAULTY,
+                         "explain needs a kernel, or two to compare; 'tegula list' names them");
     }
     explanation *all = calloc(MOST_KERNELS, sizeof *all);
     int status = all ? STATUS_GOOD : tool_fail(STATUS_LACKING, "out of memory");

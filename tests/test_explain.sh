@@ -1,0 +1,188 @@
+#!/bin/sh
+# test_explain.sh -- what explain counts, says and prints: known figures, samples against whole grids, layout of text.
+. tests/tool/lib.sh
+
+json_is_whole() { ! command -v python3 >/dev/null || python3 -m json.tool <"$work/out" >/dev/null; }
+# report ARGUMENT..: explains; shows PATTERN: a line of that report matches.
+report() {
+    "$TEGULA" explain "$@" -q >"$work/out" 2>&1 || fail "explain $*: exit status $?"
+    last=$*
+}
+shows() {
+    if grep -qE -- "$1" "$work/out"; then pass; else fail "explain $last: no line matches '$1'"; fi
+}
+narrow() { ! grep -qE '.{101}' "$work/out"; }
+
+# ---- known figures ----------------------------------------------------------------------------------------
+
+k=thread_naive_split_k
+report $k
+shows "load +matrix\[row, col\] +32 x 2 B +32 sectors, 2 needed +6.25 % +1835008$"
+shows "^ +64 of 1024 bytes used$"
+shows "load +vector\[col\] +32 x 2 B +1 sector, 1 needed +100 %"
+shows "counted +1 of 128 blocks simulated"
+shows "gemv.c:[0-9]+ +tid_k == 0"
+shows "limited by threads"
+report thread_coalesced_naive_split_k
+shows "load +matrix\[row, col\] +32 x 2 B +2 sectors, 2 needed +100 %"
+shows "atomic +reduced\[tid_n\] +32 x 4 B +1 wavefront, 1 needed"
+shows "^ +32 lanes of a request at one address"
+report thread_vectorized_split_k
+shows "load +matrix\[row, col : \+8\] +32 x 16 B +16 sectors, 16 needed +100 %"
+shows "matrix: 8 elements at once, the widest there is"
+report thread_naive --gpu a6000
+shows "load +matrix\[row, col\] +32 x 2 B +32 sectors, 2 needed"
+shows "load +matrix_shared\[tid_n, k\] +32 x 2 B +32 wavefronts, 1 needed +3.125 %"
+shows "waves .*; 52 of 84 multiprocessors get no block \(61.9 %\)"
+shows "memory +117\.5 MB, each sector once: 153 us at least"
+shows "matrix: one element at a time, though the loop over k goes from neighbour to"
+report thread_naive --gpu h200
+shows "waves .*; 100 of 132 multiprocessors get no block"
+shows "memory +117\.5 MB, each sector once: 24\.[0-9]+ us at least"
+report block_naive
+shows "load +matrix_shared\[.* 4 wavefronts, 4 needed +100 %"
+shows "gemv.c:[0-9]+ +all of vector_shared is written before it is read"
+shows "gemv.c:[0-9]+ +matrix_shared at byte 256, rows 136 elements apart"
+shows "accumulator: 1 element a thread"
+
+# A run of V elements of bf16 for each thread: 1 / V is used, until a lane has a sector to itself.
+for pair in 1:100 2:50 4:25 8:12.5 16:6.25 32:6.25; do
+    expect 0 "load +x\[row, col\] .* ${pair#*:} % " explain rowprod_blocked -p M=8 -p num_threads=64 -p N=$((64 * ${pair%:*}))
+done
+expect 0 "load +x\[row, col\] .* 2 sectors, 2 needed +100 %" explain rowprod_striped
+expect 0 "load +x\[.* 32 x 16 B +16 sectors, 16 needed +100 %" explain rowprod_vectorized -p N=2048
+for pair in 8:4 16:8 32:16 64:32 128:32; do
+    n=$((32 * ${pair%:*}))
+    expect 0 "load +staged\[tid, c\] .* ${pair#*:} wavefronts, 1 needed" explain rowprod_staged -p num_threads=32 -p N=$n -p pad=0
+    report rowprod_staged -p num_threads=32 -p N=$n -p pad=2
+    shows "load +staged\[tid, c\] .* 1 wavefront, 1 needed"
+    shows "store +staged\[.* 32 x 4 B"
+done
+expect 0 "staged: 2 elements at once: known to begin at multiples of 4 bytes only" explain rowprod_staged -p pad=2
+
+# ---- some blocks count as all -----------------------------------------------------------------------------
+
+# The same figures whether all blocks are simulated or those that stand for others; shapes with edges on every side.
+if command -v python3 >/dev/null; then
+    cat >"$work/same.py" <<'EOF'
+import json, sys
+some, all = (json.load(open(name)) for name in sys.argv[1:3])
+assert all["counted"]["blocks"] == all["counted"]["of"], "not all blocks were simulated"
+for key in ("counted", "races", "faults"):
+    del some[key], all[key]
+assert some == all, [(key, some[key], all[key]) for key in some if some[key] != all[key]]
+EOF
+    for kernel in $("$TEGULA" list -q | awk '{print $1}'); do
+        case $kernel in
+        thread_* | block_*) shape="-p N=200 -p K=520" ;;
+        rowprod_* | prefix_*) shape="-p M=5 -p N=768 -p num_threads=64" ;;
+        *) shape="" ;;
+        esac
+        "$TEGULA" explain "$kernel" $shape --json -q >"$work/some.json" 2>"$work/out"
+        "$TEGULA" explain "$kernel" $shape --json --check -q >"$work/all.json" 2>>"$work/out"
+        holds "$kernel: some blocks tell what all do" python3 "$work/same.py" "$work/some.json" "$work/all.json"
+    done
+fi
+cat >"$work/gather.c" <<'EOF'
+#include <tegula/kernel.h>
+KERNEL(gathers) {
+    tensor(where, I32, 256);
+    tensor(x, F32, 256);
+    tensor(y, F32, 256);
+    grid(pid, 4) threads(tid, 64) {
+        let(i, mad(pid, 64, tid));
+        set(at(y, i), at(x, bit_and(at(where, i), 255)));
+    }
+}
+KERNEL(races) {
+    tensor(y, F32, 32);
+    grid(pid, 3) threads(tid, 32) {
+        shared(s, F32, 32);
+        set(at(s, tid), 1);
+        set(at(y, tid), at(s, sub(31, tid)));
+    }
+}
+KERNEL(reads_unwritten) {
+    tensor(y, F32, 32);
+    grid(pid, 1) threads(tid, 32) {
+        shared(s, F32, 64);
+        set(at(s, tid), 1);
+        sync_threads();
+        set(at(y, tid), at(s, add(tid, 1)));
+    }
+}
+KERNEL(outside_in_the_last_block) {
+    tensor(y, F32, 100);
+    grid(pid, 4) threads(tid, 32) {
+        set(at(y, mad(pid, 32, tid)), 1);
+    }
+}
+EOF
+expect 0 "all 4 blocks, because an address depends on data in memory \(gather.c:8\)" explain gathers -k "$work/gather.c"
+
+# ---- --check ----------------------------------------------------------------------------------------------
+
+expect 0 "^ok thread_split_k: 7 blocks" explain thread_split_k -p N=200 -p K=520 --check
+expect 1 "^FAILED races: " explain races -k "$work/gather.c" --check
+expect 1 "gather.c:15: race: " explain races -k "$work/gather.c" --check
+expect 1 "found in 3 blocks|found in all 3 blocks|found in 1 block" explain races -k "$work/gather.c"
+expect 1 "uninitialised|which nothing has written" explain reads_unwritten -k "$work/gather.c" --check
+expect 1 "^FAILED outside_in_the_last_block: 4 blocks" explain outside_in_the_last_block -k "$work/gather.c" --check
+expect 1 '"kind": "race"' explain races -k "$work/gather.c" --json
+
+# ---- JSON -------------------------------------------------------------------------------------------------
+
+report $k --json --gpu h200
+for field in '"schema": 1,' '"kernel": "thread_naive_split_k",' '"N": 4096,' '"target": "sm_90a",' '"shared_bytes": 128,' \
+    '"barriers_per_block": 2,' '"buffer": "matrix",' '"op": "load",' '"space": "global",' '"file": ".*gemv.c",' \
+    '"lanes": 32,' '"bytes_per_lane": 2,' '"requests": 1835008,' '"sectors_per_request": 32,' \
+    '"min_sectors_per_request": 2,' '"efficiency": 0.0625,' '"wavefronts_per_request": 1,' \
+    '"min_wavefronts_per_request": 1,' '"why": "' '"races": \[\]' '"faults": \[\]'; do
+    shows "$field"
+done
+"$TEGULA" explain $k --json -q >"$work/out"
+holds "explain --json is JSON" json_is_whole
+"$TEGULA" explain $k thread_naive --json -q >"$work/out"
+holds "explain --json of two kernels is JSON" json_is_whole
+holds "explain --json says its schema once" [ "$(grep -c '"schema"' "$work/out")" = 1 ]
+
+# ---- side by side -----------------------------------------------------------------------------------------
+
+report $k thread_coalesced_naive_split_k
+shows "^  threads, x first +tid_n 32, tid_k 32 +tid_k 32, tid_n 32$"
+shows "^  load of matrix: sectors +32 +2$"
+holds "what differs comes first" [ "$(head -n 1 "$work/out" | cut -c 1-12)" = "what differs" ]
+holds "what is the same stands below" sh -c "sed '/^what does not/,\$d' '$work/out' | grep -q sectors && ! sed '/^what does not/,\$d' '$work/out' | grep -q '  block_n '"
+holds "two kernels fit 100 columns" narrow
+expect 0 "^  block_n +8 +16$" explain $k -p block_n=8 $k -p block_n=16
+
+# ---- text -------------------------------------------------------------------------------------------------
+
+for kernel in $("$TEGULA" list -q | awk '{print $1}'); do
+    "$TEGULA" explain "$kernel" -q >"$work/out" 2>&1
+    holds "$kernel fits 100 columns" narrow
+done
+"$TEGULA" explain $k -q >"$work/out"
+holds "no colour where there is no terminal" sh -c "! grep -q \"\$(printf '\\033')\" '$work/out'"
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "'$TEGULA' explain $k -q" /dev/null >"$work/out" 2>/dev/null
+    holds "colour on a terminal" grep -q "$(printf '\033')" "$work/out"
+    TERM=xterm NO_COLOR=1 script -qec "'$TEGULA' explain $k -q" /dev/null >"$work/out" 2>/dev/null
+    holds "NO_COLOR is honoured" sh -c "! grep -q \"\$(printf '\\033')\" '$work/out'"
+fi
+"$TEGULA" explain $k -q -o "$work/report.txt"
+holds "-o FILE gets the report" grep -q "^thread_naive_split_k" "$work/report.txt"
+expect 0 "for sm_89; --gpu NAME says more" explain $k --target sm_89
+if have_nvrtc; then
+    expect 0 "registers +[0-9]+ a thread, nothing spilled" explain $k
+    expect 0 '"registers": [0-9]+,' explain $k --json
+fi
+
+# ---- mistakes ---------------------------------------------------------------------------------------------
+
+expect 2 "explain needs a kernel, or two to compare" explain
+expect 2 "explain needs a kernel, or two to compare" explain $k $k $k
+expect 2 "unknown kernel" explain nothing
+expect 2 "check is no option of run" run $k --check
+expect 2 "N" explain $k -p N=0
+finish
