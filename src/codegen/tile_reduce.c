@@ -474,6 +474,24 @@ static bool lies_there(const partials *p, const buffer *dst) {
     return dst->space == TG_FRAGMENT && !dst->view_of && layout_equal(p->layout, dst->registers);
 }
 
+/* The register of the result to which an element of the source belongs: as in a loop over the source. */
+static node *result_slot(lowering *l, const tile_stmt *s, const partials *p, var **axis, node **kept,
+                         node *slot) {
+    tile_stmt loop = {
+        .kind = TILE_LOOP, .at = s->at, .scope = TG_PARALLEL, .n = s->src->buffer->rank, .axes = axis};
+    node *extents[TG_MAX_RANK];
+    for (int d = 0; d < loop.n; d++) {
+        extents[d] = expr_int(l->a, s->at, s->src->buffer->dim[d]);
+    }
+    loop.extents = extents;
+    const node *ref = expr_ref(l->a, s->at, s->dst->buffer, s->dst->buffer->rank, kept, 1);
+    const layout *follows = decide_from_loop(l->a, s->spread, &loop, ref);
+    node *to = follows && layout_equal(follows, p->layout)
+                   ? decide_slot(l->a, s->spread, &loop, ref, p->layout, slot)
+                   : NULL;
+    return to ? to : layout_slot_in(l->a, s->spread, axis, p->layout, kept, slot);
+}
+
 /* Partial results of what each thread holds of the source. */
 static void accumulate(lowering *l, thread_block *b, const tile_stmt *s, const partials *p) {
     buffer *src = s->src->buffer;
@@ -490,7 +508,7 @@ static void accumulate(lowering *l, thread_block *b, const tile_stmt *s, const p
             kept[n++] = index[d];
         }
     }
-    node *to = layout_slot_in(l->a, s->spread, axis, p->layout, kept, slot);
+    node *to = result_slot(l, s, p, axis, kept, slot);
     if (!to) {
         tg_bug("reduce: partial results of '%s' are not where they were (line %d)", src->name, s->at.line);
         return;
