@@ -114,12 +114,12 @@ static void add_dropped(combining *c, part p) {
     }
 }
 
-/* Does a thread digit of the layout cover the part? */
+/* Does a thread digit of the layout cover the part?  Only as digits do: 3 of 4 is no part of it. */
 static bool covers(const layout *l, part p) {
     for (int i = 0; i < l->n; i++) {
         const layout_digit *d = &l->digit[i];
-        if (d->source == LAYOUT_THREAD && d->stride <= p.stride &&
-            d->stride * d->extent >= p.stride * p.extent) {
+        if (d->source == LAYOUT_THREAD && p.stride % d->stride == 0 &&
+            d->stride * d->extent % (p.stride * p.extent) == 0) {
             return true;
         }
     }
