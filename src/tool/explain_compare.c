@@ -3,11 +3,12 @@
  * Every figure is a line of three columns; accesses meet by buffer and operation, all of a buffer added up. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tool/explain.h"
 
-enum { MAX_LINES = 128, NAME_WIDTH = 36, VALUE_WIDTH = 30 };
+enum { MAX_LINES = 128, NAME_WIDTH = 39, VALUE_WIDTH = 30 };
 
 typedef struct line {
     char name[96];
@@ -123,29 +124,44 @@ static void add_access(table *t, int side, const cost_row *x) {
     }
 }
 
+static void add_up(cost_row *sum, const cost_row *x) {
+    sum->bytes = x->bytes > sum->bytes ? x->bytes : sum->bytes;
+    sum->requests += x->requests;
+    sum->sectors += x->sectors;
+    sum->least_sectors += x->least_sectors;
+    sum->wavefronts += x->wavefronts;
+    sum->least_wavefronts += x->least_wavefronts;
+    sum->at_one_address += x->at_one_address;
+}
+
+/* What moves most comes first, memory before shared memory. */
+static int by_weight(const void *a, const void *b) {
+    const cost_row *x = a, *y = b;
+    if (x->sectors != y->sectors) {
+        return x->sectors < y->sectors ? 1 : -1;
+    }
+    return (x->wavefronts < y->wavefronts) - (x->wavefronts > y->wavefronts);
+}
+
 /* The rows of one buffer and operation as one. */
 static void add_accesses(table *t, int side, const explained *e) {
     const cost_counter *c = &e->cost;
+    cost_row *sums = ARENA_ARRAY(&e->s->memory, cost_row, c->n + 1);
+    int n = 0;
     for (int i = 0; i < c->n; i++) {
-        cost_row sum = c->row[i];
-        bool is_first = true;
-        for (int j = 0; j < c->n; j++) {
-            const cost_row *x = &c->row[j];
-            if (j == i || !is_same_access(&sum, x)) {
-                continue;
-            }
-            is_first = is_first && j > i;
-            sum.bytes = x->bytes > sum.bytes ? x->bytes : sum.bytes;
-            sum.requests += x->requests;
-            sum.sectors += x->sectors;
-            sum.least_sectors += x->least_sectors;
-            sum.wavefronts += x->wavefronts;
-            sum.least_wavefronts += x->least_wavefronts;
-            sum.at_one_address += x->at_one_address;
+        int j = 0;
+        while (j < n && !is_same_access(&sums[j], &c->row[i])) {
+            j++;
         }
-        if (is_first) {
-            add_access(t, side, &sum);
+        if (j < n) {
+            add_up(&sums[j], &c->row[i]);
+        } else {
+            sums[n++] = c->row[i];
         }
+    }
+    qsort(sums, (size_t)n, sizeof *sums, by_weight);
+    for (int i = 0; i < n; i++) {
+        add_access(t, side, &sums[i]);
     }
 }
 
@@ -163,7 +179,7 @@ static void print_line(const line *l, text *out) {
 
 static void print_part(const table *t, bool wants_different, const char *title, const explained *a,
                        const explained *b, text *out) {
-    text_print(out, "%-*s  %-*.*s  %.*s\n", NAME_WIDTH + 2, title, VALUE_WIDTH - 4, VALUE_WIDTH - 4,
+    text_print(out, "%-*s  %-*.*s  %.*s\n", NAME_WIDTH + 2, title, VALUE_WIDTH - 5, VALUE_WIDTH - 5,
                a->s->kernel->name, VALUE_WIDTH, b->s->kernel->name);
     for (int i = 0; i < t->n; i++) {
         if (differs(&t->item[i]) == wants_different) {
