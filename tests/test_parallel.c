@@ -385,6 +385,16 @@ Test(parallel, a_view_of_a_fragment) {
     }
 }
 
+Test(parallel, no_barrier_to_spare) {
+    expect_no_barrier_to_spare("neighbours", neighbours, TG_CONFIG(n, 100, shift, 3, nthreads, 64), 1);
+    expect_no_barrier_to_spare("through_shared", through_shared, TG_CONFIG(rows, 24, cols, 40, nthreads, 96),
+                               1);
+    expect_no_barrier_to_spare("naive_gemv", naive_gemv,
+                               TG_CONFIG(N, 64, K, 128, block_n, 64, block_k, 32, nthreads, 64), 2);
+    expect_no_barrier_to_spare("add_one", add_one,
+                               TG_CONFIG(dtype, TG_F32, rows, 16, cols, 64, nthreads, 128), 0);
+}
+
 /* ---- rules --------------------------------------------------------------------------------------------- */
 
 Test(parallel, two_iterations_must_not_write_one_element) {

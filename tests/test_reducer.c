@@ -211,6 +211,15 @@ Test(reducer, a_thread_keeps_only_its_rows) {
     finish(&l);
 }
 
+Test(reducer, no_barrier_to_spare) {
+    expect_no_barrier_to_spare("row_reducer", row_reducer,
+                               TG_CONFIG(dtype, TG_I32, op, TG_SUM, rows, 4, cols, 256, nthreads, 256), 1);
+    expect_no_barrier_to_spare("row_reducer", row_reducer,
+                               TG_CONFIG(dtype, TG_I32, op, TG_SUM, rows, 8, cols, 32, nthreads, 256), 0);
+    expect_no_barrier_to_spare("epochs", epochs, TG_CONFIG(rows, 6, cols, 50, turns, 3, nthreads, 96), 2);
+    expect_no_barrier_to_spare("reducer_gemv", reducer_gemv, TG_CONFIG(N, 8, K, 512), 1);
+}
+
 /* ---- reduce -------------------------------------------------------------------------------------------- */
 
 static void check_reduced(const char *machine, const int64_t *s, int64_t dim, int64_t op, int64_t nthreads,

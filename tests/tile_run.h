@@ -69,4 +69,22 @@ static inline void finish_run(ran *r) {
     finish(&r->l);
 }
 
+/* Takes each inserted barrier away in turn: the simulator must find a race every time. */
+static inline void expect_no_barrier_to_spare(const char *name, tg_builder *build, tg_config config,
+                                              int wanted) {
+    for (int n = 0;; n++) {
+        lowered l = lower(name, build, "sm_80", config);
+        expect_good(&l);
+        cr_assert_eq(tally_of(&l).of[THREAD_BARRIER], wanted, "%s has %d barriers, not %d", name,
+                     tally_of(&l).of[THREAD_BARRIER], wanted);
+        bool removed = false;
+        const bool raced = races_without(&l, n, &removed);
+        finish(&l);
+        if (!removed) {
+            return;
+        }
+        cr_assert(raced, "%s: barrier %d is not needed", name, n);
+    }
+}
+
 #endif
