@@ -172,8 +172,8 @@ static bool differs(const line *l) {
 }
 
 static void print_line(const line *l, text *out) {
-    text_print(out, "  %-*.*s  %-*.*s  %.*s\n", NAME_WIDTH, NAME_WIDTH, l->name, VALUE_WIDTH - 4,
-               VALUE_WIDTH - 4, l->is_there[0] ? l->words[0] : "-", VALUE_WIDTH,
+    text_print(out, "  %-*.*s  %-*.*s  %.*s\n", NAME_WIDTH, NAME_WIDTH, l->name, VALUE_WIDTH - 5,
+               VALUE_WIDTH - 5, l->is_there[0] ? l->words[0] : "-", VALUE_WIDTH,
                l->is_there[1] ? l->words[1] : "-");
 }
 
