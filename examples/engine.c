@@ -162,7 +162,7 @@ static tg_expr q4_weight(tg_expr word, int bit) {
  * with weights of one place in their words are added up apart, since they are 2^bit too large. */
 KERNEL(gemv_q4) {
     params(N, K, dtype);
-    tunables(block_n, 4, block_k, 2048, num_stages, 3, num_threads, 64);
+    tunables(block_n, 8, block_k, 2048, num_stages, 3, num_threads, 64);
     REQUIRE_FLOAT(dtype);
     require(K % Q4_WEIGHTS == 0, "K must be a multiple of 32: weights come in blocks of 32");
     require(block_k % Q4_WEIGHTS == 0, "block_k must be a multiple of 32");
