@@ -78,3 +78,58 @@ KERNEL(wide_copy_of_one_element) {
         copy(f, tile(a, 0, 0), .width = 2);
     }
 }
+
+/* `one` is held by all threads, the loop that writes it runs in one of them. */
+KERNEL(one_iteration_writes_for_all) {
+    params(n);
+    tensor(a, I32, n);
+    tensor(b, I32, 3 * n);
+    grid(g, 1) threads(n) {
+        fragment(f, I32, n);
+        fragment(one, I32);
+        copy(a, f);
+        parallel(i, 1) {
+            set(one, at(f, i));
+        }
+        parallel(i, 3 * n) {
+            set(at(b, i), add(one, i32(i)));
+        }
+    }
+}
+
+/* `picked` is held by four threads each, of which one comes by. */
+KERNEL(a_condition_picks_who_writes) {
+    params(n);
+    tensor(a, I32, n, 4);
+    tensor(b, I32, n, 4);
+    grid(g, 1) threads(4 * n) {
+        fragment(f, I32, n, 4);
+        fragment(picked, I32, n);
+        copy(a, f);
+        parallel(i, n, j, 4) {
+            when(eq(j, 2)) {
+                set(at(picked, i), at(f, i, j));
+            }
+        }
+        parallel(i, n, j, 4) {
+            set(at(b, i, j), add(at(picked, i), at(f, i, j)));
+        }
+    }
+}
+
+/* Elements lie in threads by `held`, what is added comes in threads by `fed`. */
+KERNEL(fed_by_more_than_hold_it) {
+    params(threads_, held, fed);
+    tensor(a, I32, held);
+    grid(g, 1) threads(threads_) {
+        reducer(r, SUM, I32, held);
+        fill(r, 2);
+        parallel(p, fed) {
+            accum(at(r, 0), add(i32(p), 1));
+        }
+        finalize(r);
+        parallel(i, held) {
+            set(at(a, i), at(r, i));
+        }
+    }
+}

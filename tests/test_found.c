@@ -7,6 +7,9 @@ PROTOTYPE(one_thread_runs_ahead_of_little_alignment)
 PROTOTYPE(blocks_of_odd_rows_run_ahead)
 PROTOTYPE(copies_nobody_reads)
 PROTOTYPE(wide_copy_of_one_element)
+PROTOTYPE(one_iteration_writes_for_all)
+PROTOTYPE(a_condition_picks_who_writes)
+PROTOTYPE(fed_by_more_than_hold_it)
 
 static void agrees(lowered l) {
     expect_agreement(&l, 0);
@@ -32,4 +35,19 @@ Test(found, a_width_beyond_one_element_is_refused) {
     lowered l = LOWER_PLAIN("sm_80", wide_copy_of_one_element);
     expect_message(&l, "copy: a width of 2 is impossible");
     finish(&l);
+}
+
+Test(found, what_one_iteration_writes_reaches_all_that_hold_it) {
+    for (int n = 1; n < 70; n = n * 2 + 1) {
+        agrees(LOWER("sm_80", one_iteration_writes_for_all, n, n));
+        agrees(LOWER("sim64", a_condition_picks_who_writes, n, n));
+    }
+}
+
+Test(found, reducers_of_any_extent_are_fed_by_loops_of_any_extent) {
+    static const int threads[] = {1, 5, 7, 32, 33, 64};
+    for (int i = 0; i < 6 * 8 * 8; i++) {
+        agrees(LOWER("sm_80", fed_by_more_than_hold_it, threads_, threads[i / 64], held, 1 + i / 8 % 8, fed,
+                     1 + i % 8));
+    }
 }

@@ -153,6 +153,33 @@ static bool ties_all(const sharing *x, const node *element) {
     return all;
 }
 
+/* Does a thread digit of the layout begin at or before `at` and end beyond it?  Then its end, else 0. */
+static int64_t thread_digit_over(const layout *l, int64_t at) {
+    for (int i = 0; i < l->n; i++) {
+        const layout_digit *d = &l->digit[i];
+        if (d->source == LAYOUT_THREAD && d->stride <= at && d->stride * d->extent > at) {
+            return d->stride * d->extent;
+        }
+    }
+    return 0;
+}
+
+/* Threads that hold one element run the same iterations: then what one writes they all write.  In a loop of one
+ * iteration, or where a condition takes one of several, replicas of the element may lie in threads that are not
+ * there. */
+static bool reaches_replicas(const layout *loop, const layout *holds) {
+    for (int i = 0; i < loop->n; i++) {
+        const layout_digit *d = &loop->digit[i];
+        for (int64_t at = d->stride; d->source == LAYOUT_THREAD && at && at < d->stride * d->extent;) {
+            at = thread_digit_over(holds, at);
+            if (!at) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static void see(node *ref, bool is_write, const tile_stmt *at, void *user) {
     sharing *x = user;
     buffer *root = buffer_root(ref->buffer);
@@ -170,6 +197,9 @@ static void see(node *ref, bool is_write, const tile_stmt *at, void *user) {
         *r = (seen){.ref = ref, .element = element_of_root(x->a, ref), .of = h};
         r->slot = slot_of(x, lower_layout(x->l, root), r->element);
         h->fits = h->fits && r->slot;
+    }
+    if (is_write && root->space == TG_FRAGMENT) {
+        h->fits = h->fits && reaches_replicas(x->p, lower_layout(x->l, root));
     }
     h->is_overwritten |=
         is_write && !h->reads && at->kind == TILE_STORE && at->up == x->s && ties_all(x, r->element);
@@ -416,7 +446,7 @@ static node *rewrite(node *ref, void *user) {
     if (r->of->own.registers) {
         return in_partials(x, r);
     }
-    if (r->of->scratch) {
+    if (r->of->scratch && (r->of->writes || !r->slot)) {
         return in_scratch(x, r);
     }
     node *slot = thread_map(x->a, slot_here(x, r->slot), rewrite, x);

@@ -186,6 +186,7 @@ typedef struct gargument {
 typedef struct program {
     uint64_t seed, random;
     bool block_view;
+    bool wild; /* inputs hold infinities, -0 and what is no number */
     int nsizes, nvariables, nbuffers, nargs;
     gsize size[MAX_SIZES];
     gvariable variable[MAX_VARIABLES];

@@ -72,9 +72,16 @@ static void make_launch(maker *m, scope *s) {
     }
     p->ngrid = 1 + (int)roll_below(p, 2);
     for (int i = 0; i < p->ngrid; i++) {
-        const int size = size_number(p, 1 + roll_below(p, 3));
+        int size = size_number(p, 1 + roll_below(p, 3));
+        gexpr *extent = make_size(p, size);
+        if (i == 0 && m->rows != NONE && chance(p, 50)) {
+            const int part = size_number(p, 1 + roll_below(p, 16));
+            size = size_make(p, SIZE_CEILDIV, p->variable[m->rows].size, part, 0);
+            extent = make_binary(p, TG_QUO, make_variable(p, m->rows),
+                                 make_size(p, part)); /* written as ceildiv */
+        }
         p->grid[i] = new_axis(p, V_GRID, "g", size, true);
-        p->grid_extent[i] = make_size(p, size);
+        p->grid_extent[i] = extent;
         s->variable[s->nvariables++] = p->grid[i];
     }
 }
@@ -227,9 +234,12 @@ static gregion random_region(maker *m, const scope *s, int tensor, int tile) {
 }
 
 /* Types that a copy converts without a fault, whatever small value comes. */
-static bool converts(int64_t from, int64_t to) {
+static bool converts(const program *p, int64_t from, int64_t to) {
     if (from == to) {
         return true;
+    }
+    if (p->wild && type_real(from) && !type_real(to)) {
+        return false;
     }
     return from != TG_BOOL && to != TG_BOOL && (!type_real(from) || type_real(to) || (type_signs(to)));
 }
@@ -264,13 +274,39 @@ static int input_for(maker *m, int tile) {
                           ? size_make(p, SIZE_TIMES, x->dim[i], size_number(p, 1 + roll_below(p, 3)), 0)
                           : size_number(p, 1 + roll_below(p, 2 * n + 3));
     }
-    const int64_t type = chance(p, 65) || !converts(TG_I8, x->type) ? x->type : number_type(p);
-    return make_input(m, converts(type, x->type) ? type : x->type, rank, dim);
+    const int64_t type = chance(p, 65) || !converts(p, TG_I8, x->type) ? x->type : number_type(p);
+    return make_input(m, converts(p, type, x->type) ? type : x->type, rank, dim);
+}
+
+/* A shared tile of integers whose elements may be addresses; NONE where there is none. */
+static int address_tile(const program *p, const scope *s) {
+    for (int i = 0; i < s->nbuffers; i++) {
+        const gbuffer *b = &p->buffer[s->buffer[i]];
+        if (b->space == TG_SHARED && (b->type == TG_I32 || b->type == TG_U8 || b->type == TG_I16)) {
+            return s->buffer[i];
+        }
+    }
+    return NONE;
+}
+
+/* The corner becomes what an element says that all threads read alike. */
+static void address_by_value(maker *m, const scope *s, gregion *r, int by) {
+    program *p = m->p;
+    gexpr *index[TG_MAX_RANK];
+    for (int i = 0; i < p->buffer[by].rank; i++) {
+        index[i] = uniform_index(p, s, size_value(p, p->buffer[by].dim[i]) - 1);
+    }
+    gexpr *x = bring_into(p, make_load(p, by, index), 0, 3);
+    r->corner[0] = make_binary(p, TG_ADD, x, make_int(p, INDEX, 0));
 }
 
 static gstmt *load_into(maker *m, const scope *s, int tile) {
-    const int in = input_for(m, tile);
-    return copy_stmt(m->p, random_region(m, s, in, tile), whole(m->p, tile));
+    const int in = input_for(m, tile), by = address_tile(m->p, s);
+    gregion r = random_region(m, s, in, tile);
+    if (by != NONE && by != tile && m->p->buffer[in].rank > 0 && chance(m->p, 25)) {
+        address_by_value(m, s, &r, by);
+    }
+    return copy_stmt(m->p, r, whole(m->p, tile));
 }
 
 static gstmt *load_tile(maker *m, scope *s, tiles *t) {
@@ -354,7 +390,7 @@ static gstmt *copy_tile(maker *m, scope *s, tiles *t) {
     if (b == NONE) {
         return NULL;
     }
-    if (!converts(p->buffer[from].type, p->buffer[b].type) ||
+    if (!converts(p, p->buffer[from].type, p->buffer[b].type) ||
         (p->buffer[from].type != p->buffer[b].type && type_real(p->buffer[b].type))) {
         p->buffer[b].type = p->buffer[from].type;
     }
@@ -420,6 +456,11 @@ static gregion own_region(maker *m, int tile, int64_t type) {
         }
     }
     r.buffer = new_output(m, type, rank, dim);
+    if (rank > 0 && m->rows != NONE &&
+        chance(p, 40)) { /* as many rows as the launch says: what is beyond is dropped */
+        p->buffer[r.buffer].extent = m->rows;
+        p->buffer[r.buffer].dim[0] = p->variable[m->rows].size;
+    }
     return r;
 }
 
@@ -444,6 +485,9 @@ static gexpr *convert(program *p, gexpr *x, int64_t type) {
     if (type == TG_BOOL) {
         return make_binary(p, TG_NE, x,
                            type_real(x->type) ? make_real(p, x->type, 0) : make_int(p, x->type, 0));
+    }
+    if (type_real(x->type) && p->wild && !type_real(type)) { /* what may be no number is only compared */
+        return make_cast(p, type, make_binary(p, TG_LT, x, make_real(p, x->type, 1)));
     }
     if (type_real(x->type)) {
         x = limit_real(p, x, 100);
@@ -834,6 +878,21 @@ static gstmt *reducing(maker *m, scope *s, tiles *t) {
 
 /* ---- loops and branches ---------------------------------------------------------------------------------- */
 
+/* A uniform loop's axis and extent: a number, or what the launch or the block says. */
+static void trip_count(maker *m, const scope *s, gstmt *l, const char *stem, int64_t trips, bool *certain) {
+    program *p = m->p;
+    int size = size_number(p, trips);
+    l->n = 1;
+    l->extent[0] = make_size(p, size);
+    *certain = trips > 0;
+    if (l->scope != TG_UNROLLED && chance(p, 25)) {
+        l->extent[0] = uniform_index(p, s, 5);
+        size = size_number(p, 5);
+        *certain = false;
+    }
+    l->axis[0] = new_axis(p, V_LOOP, stem, size, true);
+}
+
 /* Copies and what is computed of them, in a loop whose copies may run ahead. */
 static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     program *p = m->p;
@@ -860,14 +919,21 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     l->scope = TG_PIPELINED;
     l->option = 1 + roll_below(p, 5);
     l->n = 1;
-    const int trips = size_number(p, roll_below(p, 6));
-    l->axis[0] = new_axis(p, V_LOOP, "k", trips, true);
-    l->extent[0] = make_size(p, trips);
+    bool certain;
+    trip_count(m, &outside, l, "k", roll_below(p, 6), &certain);
+    int filled[3], nfilled = 0;
     scope inside = outside;
     inside.variable[inside.nvariables++] = l->axis[0];
     gstmt *body = NULL, **end = &body;
     for (int i = 0; i < n; i++) {
-        append(&end, load_into(m, &inside, loaded[i]));
+        gstmt *load = load_into(m, &inside, loaded[i]);
+        if (chance(p, 15)) { /* not in every iteration */
+            scope only = inside;
+            only.uniform_only = true;
+            load = when_stmt(p, random_truth(p, &only, 1), load);
+            filled[nfilled++] = loaded[i];
+        }
+        append(&end, load);
         hold(p, &inside, &held, loaded[i]);
     }
     scope loop_scope = inside;
@@ -885,12 +951,15 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
         }
     }
     l->body = body;
+    for (int i = 0; i < nfilled; i++) {
+        append(&tail, fill_stmt(m, &outside, filled[i]));
+    }
     append(&tail, l);
     gstmt *out = store_tile(m, sums);
     if (out) {
         append(&tail, out);
     }
-    if (chance(p, 30) && size_value(p, trips) > 0) { /* read after the loop */
+    if (chance(p, 30) && certain) { /* read after the loop */
         out = store_tile(m, loaded[0]);
         if (out) {
             append(&tail, out);
@@ -905,9 +974,8 @@ static gstmt *uniform_loop(maker *m, scope s, const tiles *t, int depth) {
     l->scope = chance(p, 25) ? TG_PIPELINED : chance(p, 30) ? TG_UNROLLED : TG_SERIAL;
     l->option = l->scope == TG_PIPELINED ? 1 + roll_below(p, 4) : 0;
     l->n = 1;
-    const int trips = size_number(p, chance(p, 10) ? 0 : 1 + roll_below(p, 3));
-    l->axis[0] = new_axis(p, V_LOOP, "i", trips, true);
-    l->extent[0] = make_size(p, trips);
+    bool certain;
+    trip_count(m, &s, l, "i", chance(p, 10) ? 0 : 1 + roll_below(p, 3), &certain);
     s.variable[s.nvariables++] = l->axis[0];
     l->body = episodes(m, s, *t, depth - 1);
     return l;
@@ -982,6 +1050,7 @@ static gstmt *episodes(maker *m, scope s, tiles t, int depth) {
 void generate_block_view(program *p) {
     maker m = {.p = p, .rows = NONE};
     scope s = {.nvariables = 0};
+    p->wild = chance(p, 20);
     if (chance(p, 30)) {
         make_extent(&m, &s);
     }

@@ -4,6 +4,7 @@
  * ascending order: programs have no races, and each byte remembers who touched it in which phase, so that one which
  * had would be told.  In block view an iteration of parallel takes the place of a thread, and every collective
  * statement is a phase of its own. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -645,7 +646,10 @@ void program_contents(const program *p, int b, unsigned char *to) {
         const uint64_t any = state >> 20;
         cell c = {0};
         if (type_real(x->type)) {
-            c.f = x->most == 0 ? (double)(any % 17) - 8 : ((double)(any % 65) - 32) / 8;
+            static const double odd[] = {(double)INFINITY, -(double)INFINITY, -0.0, (double)NAN};
+            c.f = p->wild && x->most != 0 && any % 11 == 0 ? odd[any / 11 % 4]
+                  : x->most == 0                           ? (double)(any % 17) - 8
+                                                           : ((double)(any % 65) - 32) / 8;
         } else if (x->type == TG_BOOL) {
             c.i = any & 1;
         } else if (x->hi == type_most(x->type) && x->lo == type_least(x->type)) {

@@ -522,7 +522,7 @@ static int64_t real_of_width(program *p, int width) {
 
 /* From a float, by value or by bits, or from another integer. */
 static gexpr *random_conversion(program *p, const scope *s, int64_t type, int depth) {
-    const int what = (int)roll_below(p, 4), width = type_width(type);
+    const int what = p->wild ? 3 : (int)roll_below(p, 4), width = type_width(type);
     if (what == 0 && width >= 16) {
         return make_bitcast(p, type, random_expr(p, s, real_of_width(p, width), depth - 1));
     }

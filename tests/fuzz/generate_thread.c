@@ -676,19 +676,53 @@ static int view_of(program *p, int b) {
     return v;
 }
 
+/* copy(slice(in, ..), sh), clear(sh) or fill(sh, ..): words of the block view, which bring their barriers along. */
+static gstmt *tile_stmt(maker *m, const scope *s, int b) {
+    program *p = m->p;
+    const gbuffer *x = &p->buffer[b];
+    gstmt *t = make_stmt(p, (stmt_kind)(S_COPY + roll_below(p, 3)));
+    t->to = (gregion){.kind = R_WHOLE, .buffer = b};
+    memcpy(t->to.length, x->dim, sizeof x->dim);
+    scope only = *s;
+    only.uniform_only = true;
+    if (t->kind == S_FILL) {
+        t->value = random_expr(p, &only, x->type, 1);
+    } else if (t->kind == S_COPY) {
+        const int in = buffer_new(p, TG_GLOBAL, "in", x->type);
+        gbuffer *y = &p->buffer[in];
+        t->from = t->to;
+        t->from.buffer = in;
+        t->from.kind = R_SLICE;
+        y->rank = x->rank;
+        y->seed = roll(p);
+        y->is_input = true;
+        any_contents(y);
+        for (int i = 0; i < x->rank; i++) {
+            y->dim[i] = size_number(p, 1 + roll_below(p, 2 * size_value(p, x->dim[i])));
+            t->from.corner[i] = bring_into(p, random_expr(p, &only, INDEX, 1), -2, size_value(p, y->dim[i]));
+        }
+        add_argument(p, true, in);
+    }
+    return t;
+}
+
 static gstmt *shared_phases(maker *m, scope s, const nest *around, int depth) {
     program *p = m->p;
     const int b = new_shared(p, random_type(p));
     gstmt *list = NULL, **tail = &list;
     append(&tail, alloc_stmt(p, b));
-    append(&tail, fill_shared(p, &s, b, NULL));
-    if (chance(p, 25)) { /* two buffers for one barrier */
+    const bool by_tile = chance(p, 25);
+    append(&tail, by_tile ? tile_stmt(m, &s, b) : fill_shared(p, &s, b, NULL));
+    const bool second = chance(p, 25);
+    if (second) { /* two buffers for one barrier */
         const int c = new_shared(p, random_type(p));
         append(&tail, alloc_stmt(p, c));
         append(&tail, fill_shared(p, &s, c, NULL));
         add_buffer(&s, c);
     }
-    append(&tail, sync_stmt(p));
+    if (!by_tile || second) { /* a copy alone needs no barrier of the user's */
+        append(&tail, sync_stmt(p));
+    }
     if (chance(p, 25)) {
         append(&tail, update_shared(p, &s, b));
         append(&tail, sync_stmt(p));
@@ -807,6 +841,7 @@ static gstmt *phases(maker *m, scope s, nest around, int depth) {
 void generate_thread_view(program *p) {
     maker m = {.p = p};
     scope s = {.nvariables = 0};
+    p->wild = chance(p, 20);
     const int rows = chance(p, 30) ? make_extent(p, &s) : NONE;
     for (int64_t n = roll_below(p, 3); n > 0; n--) {
         make_scalar(p, &s);
