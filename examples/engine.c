@@ -150,16 +150,17 @@ KERNEL(row_sum) {
  */
 enum { Q4_WEIGHTS = 32, Q4_BYTES = 18, Q4_WORDS = Q4_BYTES / 2 };
 
-/* The four bits at `bit` of a word as a float, times 2^bit.  No conversion is needed: in the fraction of 2^23 they
- * count units, which begin at 0 and not at -8. */
+/* The four bits at `bit` of a word as a float, times 2^bit.  No conversion is needed: in the fraction of 2^23
+ * they count units, which begin at 0 and not at -8. */
 static tg_expr q4_weight(tg_expr word, int bit) {
     const tg_expr counted = bitcast(F32, bit_or(bit_and(word, 15 << bit), 0x4b000000));
     return sub(counted, 8388608 + (8 << bit));
 }
 
-/* output[n] = sum over k of matrix[n, k] * vector[k].  A thread has the 32 elements of the vector that meet a block of
- * weights, and takes that block of every row of the tile: the scale, then eight words of four weights each.  Products
- * with weights of one place in their words are added up apart, since they are 2^bit too large. */
+/* output[n] = sum over k of matrix[n, k] * vector[k].  A thread has the 32 elements of the vector that meet
+ * a block of weights, and takes that block of every row of the tile: the scale, then eight words of four
+ * weights each.  Products with weights of one place in their words are added up apart: they are 2^bit too
+ * large. */
 KERNEL(gemv_q4) {
     params(N, K, dtype);
     tunables(block_n, 8, block_k, 2048, num_stages, 3, num_threads, 64);

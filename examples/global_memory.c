@@ -4,21 +4,21 @@
  * but not a run).
  *
  *     rowprod   each thread multiplies its elements and writes one product: any order will do
- *     prefix    each thread replaces its run by the products of all elements up to each: order matters, and
- * the whole row is written back
+ *     prefix    each thread replaces each element of its run by the product of all up to it: order matters,
+ *               and the whole row is written back
  *
- *                 which thread reads which element at one step             what the memory sees
- *     blocked     0 . . . 1 . . . 2 . . . 3 . . .   threads V apart        a sector for every element, for
- * large V striped     0 1 2 3 . . . . . . . . . . . .   neighbours             whole sectors, one element a
- * load vectorized  0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3   a run by wide loads    whole sectors, 16 bytes a load
+ *                 which thread reads which element at one step    what the memory sees
+ *     blocked     0 . . . 1 . . . 2 . . . 3 . . .   V apart       a sector an element, for large V
+ *     striped     0 1 2 3 . . . . . . . . . . . .   neighbours    whole sectors, one element a load
+ *     vectorized  0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3   wide loads    whole sectors, 16 bytes a load
  *     staged      by the block, into shared memory; then each thread reads its run from there */
 #include "reference.h"
 #include <tegula/kernel.h>
 
-#define REQUIRE_FLOAT(dtype)                                                                                 \
+#define REQUIRE_FLOAT(dtype) \
     require((dtype) == F16 || (dtype) == BF16 || (dtype) == F32, "dtype must be f16, bf16 or f32")
-#define REQUIRE_WIDE(N, num_threads)                                                                         \
-    require((N) % (2 * (num_threads)) == 0,                                                                  \
+#define REQUIRE_WIDE(N, num_threads)        \
+    require((N) % (2 * (num_threads)) == 0, \
             "N must be a multiple of 2 * num_threads: wide loads need runs of even length")
 
 /* ---- products of rows --------------------------------------------------------------------------------- */

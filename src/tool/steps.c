@@ -2,9 +2,9 @@
  *
  *     steps: [fill output 0, block_split_k, cast_output]
  *
- * A step is a kernel of the gallery, or fills a tensor with one value.  Tensors, scalars and extents of one name
- * are one argument of the call.  A kernel other than the row's own is built from its own row, with the call's
- * values of the params named there.  What the last step writes is the result. */
+ * A step is a kernel of the gallery, or fills a tensor with one value.  Tensors, scalars and extents of one
+ * name are one argument of the call.  A kernel other than the row's own is built from its own row, with the
+ * call's values of the params named there.  What the last step writes is the result. */
 #include "tool/steps.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* steps.c -- calls of several launches, and random inputs that a kernel shapes; test_tool_steps.sh runs them. */
+/* steps.c -- calls of several launches, and random inputs that a kernel shapes, for test_tool_steps.sh. */
 #include <math.h>
 #include <tegula/kernel.h>
 
