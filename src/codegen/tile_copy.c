@@ -224,9 +224,9 @@ static node *index_in(const move *m, const node *region, int d, node *const *ind
     return expr_add(a, region->arg[d], inside);
 }
 
-/* The layout's indices `more` elements further along the run. */
-static void along_run(const move *m, node **index, int64_t more) {
-    memcpy(index, m->w.index, sizeof m->w.index);
+/* Indices `more` elements further along the run. */
+static void along_run(const move *m, node *const *from, node **index, int64_t more) {
+    memcpy(index, from, sizeof m->w.index);
     if (m->w.run_dim >= 0 && m->w.layout->run > 1) {
         index[m->w.run_dim] = expr_add(m->l->a, index[m->w.run_dim], expr_int(m->l->a, m->s->at, more));
     }
@@ -237,10 +237,10 @@ static node *condition(const move *m, const limit *x, node *const *index) {
                        index_in(m, x->region, x->d, index), x->at);
 }
 
-/* The condition at the end of a run where it is strictest. */
-static node *strictest(const move *m, const limit *x) {
+/* The condition at the end of a run where it is strictest; from the indices of its first element. */
+static node *strictest(const move *m, const limit *x, node *const *first) {
     node *index[TG_MAX_RANK];
-    along_run(m, index, x->is_lower ? 0 : m->w.layout->run - 1);
+    along_run(m, first, index, x->is_lower ? 0 : m->w.layout->run - 1);
     return condition(m, x, index);
 }
 
@@ -253,13 +253,13 @@ static bool may_vary(const move *m, const limit *x) {
     if (m->w.run_dim < 0) {
         return true;
     }
-    node *distance = expr_binary(m->l->a, x->at->at, TG_SUB, index_in(m, x->region, x->d, m->w.index), x->at);
+    node *distance = expr_binary(m->l->a, x->at->at, TG_SUB, index_in(m, x->region, x->d, m->w.proof), x->at);
     return facts_aligned(distance, run) != FACT_YES;
 }
 
 /* Notes a limit unless it always holds. */
 static void add_limit(move *m, limit x) {
-    if (m->w.run_dim < 0 || facts_truth(strictest(m, &x)) != FACT_YES) {
+    if (m->w.run_dim < 0 || facts_truth(strictest(m, &x, m->w.proof)) != FACT_YES) {
         x.varies = may_vary(m, &x);
         m->limit[m->nlimits++] = x;
     }
@@ -298,6 +298,9 @@ static void limits_of_tensor(move *m, const node *region, bool is_skip) {
 static void limits_of_driver(move *m) {
     for (int d = 0; m->driver && d < m->driver->n; d++) {
         node *corner = m->driver->arg[d];
+        if (expr_is_int(corner, 0) && m->driver->dim[d] == m->driver->buffer->dim[d]) {
+            continue;
+        }
         node *end = expr_add(m->l->a, corner, expr_int(m->l->a, m->s->at, m->driver->dim[d]));
         add_limit(m, (limit){m->driver, d, true, corner, true, false});
         add_limit(m, (limit){m->driver, d, false, end, true, false});
@@ -326,6 +329,7 @@ static void take_common_corners(move *m) {
         if (from && to && expr_equal(from, to) && !expr_is_int(from, 0)) {
             m->origin[i] = from;
             m->w.index[i] = expr_add(m->l->a, from, m->w.index[i]);
+            m->w.proof[i] = expr_add(m->l->a, from, m->w.proof[i]);
         }
     }
 }
@@ -454,7 +458,7 @@ static node *run_is_inside(const move *m, node *padded) {
     node *all = padded;
     for (int i = 0; i < m->nlimits; i++) {
         if (m->limit[i].varies) {
-            all = lower_both(m->l, all, strictest(m, &m->limit[i]));
+            all = lower_both(m->l, all, strictest(m, &m->limit[i], m->w.index));
         }
     }
     return all;

@@ -48,6 +48,8 @@ typedef struct spread {
     thread_block *block;
     node *slot;               /* number of the register */
     node *index[TG_MAX_RANK]; /* of the element, by the layout's dimensions */
+    /* left by spread_begin(): as index, without knowing which threads come in: facts see its range */
+    node *proof[TG_MAX_RANK];
     /* left by spread_run() */
     node *run;   /* 0 .. layout->run - 1; NULL where runs have one element */
     int run_dim; /* the dimension along which a run goes; -1: all indices may change */

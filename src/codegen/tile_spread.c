@@ -51,6 +51,7 @@ void spread_name(lowering *l, spread *s, int d, const char *name) {
     var *v = same_name(s->block, x);
     if (!v) {
         v = thread_let(l->t, s->block, name, x);
+        v->hi = s->proof[d]->hi < v->hi ? s->proof[d]->hi : v->hi;
         s->block->last->at = s->at;
     }
     s->index[d] = expr_var(l->a, s->at, v);
@@ -166,6 +167,15 @@ static int dim_of_run(const layout *l) {
     return d >= 0 && l->dim[d] % l->run == 0 ? d : -1;
 }
 
+static void set_proof(lowering *l, spread *s) {
+    node *ignored;
+    memcpy(s->proof, s->index, sizeof s->proof);
+    if (threads_in(s) < s->layout->threads) {
+        layout_indices_by(l->a, s->layout, thread_linear(l->t, s->at), s->layout->threads, s->digit, s->proof,
+                          &ignored);
+    }
+}
+
 void spread_begin(lowering *l, thread_block *b, spread *s) {
     s->block = b;
     s->run = NULL;
@@ -176,6 +186,7 @@ void spread_begin(lowering *l, thread_block *b, spread *s) {
     }
     open_loops(l, s);
     node *exists = set_indices(l, s);
+    set_proof(l, s);
     s->is_guarded = !has_run(s->layout) || s->run_dim >= 0;
     if (s->is_guarded) {
         spread_when(l, s, exists);
