@@ -11,12 +11,13 @@
 
 #include <string.h>
 
-enum { SPAN_LIMIT = 1 << 16, WORK_LIMIT = 1 << 17 };
+enum { SPAN_LIMIT = 1 << 16, WORK_LIMIT = 1 << 17, TABLE_LIMIT = 1 << 12 };
 
-/* The values of an expression of one variable. */
+/* The values of an expression of one or two variables. */
 typedef struct table {
-    int at;           /* the variable's number in the point */
-    const int64_t *x; /* by its value, from its lowest; NULL: no table */
+    int at, other;    /* their numbers in the point; other: -1 for one */
+    int64_t stride;   /* from value to value of the other */
+    const int64_t *x; /* from their lowest; NULL: no table */
 } table;
 
 /* The elements of one access, in units of bytes that both accesses share. */
@@ -252,24 +253,39 @@ static void share_values(comparison *c) {
     }
 }
 
-static table tabulate(const comparison *c, const side *s, const node *x) {
-    table t = {-1, NULL};
+/* The variables of x; false where they are none or more than two, or have too many values. */
+static bool choose_axes(const side *s, const node *x, table *t, int64_t *n) {
     int vars = 0;
+    t->at = t->other = -1;
     for (int i = 0; i < s->p.n; i++) {
         if (facts_depends(x, s->p.v[i])) {
+            t->other = t->at;
+            t->at = i;
             vars++;
-            t.at = i;
         }
     }
-    if (vars != 1) {
+    if (vars < 1 || vars > 2) {
+        return false;
+    }
+    t->stride = s->p.hi[t->at] - s->p.lo[t->at] + 1;
+    *n = t->stride * (vars == 2 ? s->p.hi[t->other] - s->p.lo[t->other] + 1 : 1);
+    return *n <= TABLE_LIMIT;
+}
+
+static table tabulate(const comparison *c, const side *s, const node *x) {
+    table t = {.x = NULL};
+    int64_t n;
+    if (!choose_axes(s, x, &t, &n)) {
         return t;
     }
     point p = s->p;
-    const int64_t n = p.hi[t.at] - p.lo[t.at] + 1;
     int64_t *values = ARENA_ARRAY(c->block->memory, int64_t, n);
     for (int64_t i = 0; i < n; i++) {
         value v;
-        p.now[t.at] = p.lo[t.at] + i;
+        p.now[t.at] = p.lo[t.at] + i % t.stride;
+        if (t.other >= 0) {
+            p.now[t.other] = p.lo[t.other] + i / t.stride;
+        }
         if (!point_evaluate(x, &p, &v)) {
             return t;
         }
@@ -284,7 +300,7 @@ static void tabulate_all(const comparison *c, side *s) {
         s->term[i] = tabulate(c, s, s->a.term[i].x);
     }
     for (int i = 0; i < s->access->n; i++) {
-        s->guard[i] = s->usable >> i & 1 ? tabulate(c, s, s->access->guard[i].condition) : (table){-1, NULL};
+        s->guard[i] = s->usable >> i & 1 ? tabulate(c, s, s->access->guard[i].condition) : (table){.x = NULL};
     }
 }
 
@@ -292,7 +308,8 @@ static void tabulate_all(const comparison *c, side *s) {
 static bool look_up(const side *s, const table *t, const node *x, int64_t *out) {
     value v;
     if (t->x) {
-        *out = t->x[s->p.now[t->at] - s->p.lo[t->at]];
+        const int64_t row = t->other >= 0 ? s->p.now[t->other] - s->p.lo[t->other] : 0;
+        *out = t->x[row * t->stride + s->p.now[t->at] - s->p.lo[t->at]];
         return true;
     }
     if (!point_evaluate(x, &s->p, &v)) {
