@@ -361,3 +361,45 @@ Test(facts, threads_that_keep_to_their_own_elements_are_disjoint) {
     cr_assert_eq(apart(&w, &b, expr_add(a, me, expr_mul(a, pid, 5)), me, 1), FACT_UNKNOWN);
     arena_free(a);
 }
+
+Test(facts, versions_of_one_iteration_are_disjoint) {
+    world w;
+    begin(&w, 1);
+    arena *a = &w.memory;
+    buffer b = {.name = "b", .space = TG_SHARED, .type = TG_I32, .rank = 1, .dim = {4096}, .arg = -1};
+    node *k = expr_var(a, here, &w.v[2]);
+    node *me = expr_add(a, expr_var(a, here, &w.v[0]), expr_mul(a, expr_var(a, here, &w.v[1]), 8));
+    node *other = expr_binary(a, here, TG_SUB, number(&w, 31), me);
+    for (int64_t most = 4; most < 100000; most *= 20) { /* enumerated, then by residue */
+        w.v[2].hi = most;
+        for (int64_t ahead = 0; ahead < 5; ahead++) {
+            node *now = expr_binary(a, here, TG_MOD, k, number(&w, 3));
+            node *later = expr_binary(a, here, TG_MOD, expr_add(a, k, number(&w, ahead)), number(&w, 3));
+            node *x = expr_add(a, expr_mul(a, now, 32), me), *y = expr_add(a, expr_mul(a, later, 32), other);
+            cr_assert_eq(apart(&w, &b, x, y, 1), ahead % 3 == 0 ? FACT_UNKNOWN : FACT_YES, "%d of %d",
+                         (int)ahead, (int)most);
+        }
+    }
+    arena_free(a);
+}
+
+Test(facts, a_guard_keeps_threads_out) {
+    world w;
+    begin(&w, 1);
+    arena *a = &w.memory;
+    buffer b = {.name = "b", .space = TG_SHARED, .type = TG_I32, .rank = 1, .dim = {64}, .arg = -1};
+    var *const thread_var[3] = {&w.v[0], NULL, NULL};
+    const fact_block block = facts_block(a, thread_var);
+    node *tx = expr_var(a, here, &w.v[0]), *first = number(&w, 0),
+         *half = expr_binary(a, here, TG_QUO, tx, number(&w, 4));
+    const fact_access all = {.ref = expr_ref(a, here, &b, 1, &half, 1)};
+    fact_access one = {.ref = expr_ref(a, here, &b, 1, &first, 1)};
+    cr_assert_eq(facts_apart(&block, &all, &one), FACT_UNKNOWN);
+    fact_access upper = all;
+    upper.n = 1;
+    upper.guard[0].condition = expr_binary(a, here, TG_GE, tx, number(&w, 4));
+    cr_assert_eq(facts_apart(&block, &upper, &one), FACT_YES);
+    upper.guard[0].negated = true;
+    cr_assert_eq(facts_apart(&block, &upper, &one), FACT_UNKNOWN);
+    arena_free(a);
+}
