@@ -1,16 +1,18 @@
 /* generate.c -- random kernels through all witnesses; see generate.h.
  *
  *   generator [--count N] [--seed S] [--view thread|block] [--first-failure] [--print] [--no-shrink] [--gpu]
+ *             [--seconds N]
  *
- * Program i is made from seed S + i.  A failure is made small and printed as C words, with what disagreed.  Exit
+ * --seconds stops after so long, each view for itself.  Program i is made from seed S + i.  A failure is made small and printed as C words, with what disagreed.  Exit
  * status: 0 all agree, 1 some do not, 2 the command line. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "generate.h"
 
 typedef struct settings {
-    int64_t count;
+    int64_t count, seconds;
     uint64_t seed;
     bool thread, block, first_failure, print, whole, gpu;
 } settings;
@@ -75,9 +77,10 @@ static void run_one(const settings *s, bool block, int64_t i, tally *t) {
 
 static bool run_view(const settings *s, bool block) {
     tally t = {.last_failure = 0};
+    const time_t start = time(NULL);
     for (int64_t i = 0; i < s->count; i++) {
         run_one(s, block, i, &t);
-        if (t.last_failure && s->first_failure) {
+        if ((t.last_failure && s->first_failure) || (s->seconds && time(NULL) - start > s->seconds)) {
             break;
         }
     }
@@ -103,6 +106,9 @@ static bool read_options(int argc, char **argv, settings *s) {
         } else if (value && strcmp(argv[i], "--count") == 0) {
             s->count = atoll(value);
             i++;
+        } else if (value && strcmp(argv[i], "--seconds") == 0) {
+            s->seconds = atoll(value);
+            i++;
         } else if (value && strcmp(argv[i], "--seed") == 0) {
             s->seed = strtoull(value, NULL, 10);
             i++;
@@ -121,7 +127,7 @@ int main(int argc, char **argv) {
     settings s = {.count = 1000, .seed = 1, .thread = true, .block = true};
     if (!read_options(argc, argv, &s)) {
         fprintf(stderr, "generator [--count N] [--seed S] [--view thread|block] [--first-failure] [--print] "
-                        "[--no-shrink] [--gpu]\n");
+                        "[--no-shrink] [--gpu] [--seconds N]\n");
         return 2;
     }
     bool good = true;
