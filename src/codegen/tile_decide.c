@@ -783,12 +783,23 @@ static void decide_reducers(const deciding *d) {
     }
 }
 
+/* What an earlier run has decided. */
+static void forget(const deciding *d) {
+    for (int i = 0; i < d->k->nbuffers; i++) {
+        d->k->buffers[i]->registers = NULL;
+    }
+    for (int i = 0; i < d->n; i++) {
+        d->item[i]->spread = NULL;
+    }
+}
+
 void tile_layout(tg_kernel *k, const target *t) {
     deciding d = {.k = k, .a = &k->memory, .t = t, .threads = tile_threads(k)};
     tile_independent(k);
     d.n = gather(&d, &k->body, 0);
     d.item = ARENA_ARRAY(d.a, tile_stmt *, d.n + 1);
     (void)gather(&d, &k->body, 0);
+    forget(&d);
     decide_copies(&d, true);
     propagate(&d);
     for (int rank = TG_MAX_RANK; rank >= 0; rank--) {
