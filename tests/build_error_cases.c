@@ -24,6 +24,21 @@ CASE(a_param_is_missing, NO_CONFIG,
     grid(1) threads(t, 1) set(at(a, 0), 0);
 }
 
+CASE(an_element_type_is_no_extent, TG_CONFIG(N, TG_F16),
+     "case.c:3: error: tensor 'a': extent 1 is the element type f16, not a number\n"
+     "case.c:4: error: grid: the extent of 'p' is the element type f16, not a number\n"
+     "case.c:4: error: threads: the extent of 't' is the element type f16, not a number\n"
+     "case.c:5: error: shared 's': extent 0 is the element type f16, not a number\n")
+#line 1 "case.c"
+{
+    params(N);
+    tensor(a, F16, 4, N);
+    grid(p, N) threads(t, N) {
+        shared(s, F32, N);
+        (void)a, (void)s;
+    }
+}
+
 CASE(a_config_name_is_misspelt, TG_CONFIG(blok_n, 3),
      "a_config_name_is_misspelt: error: the configuration has 'blok_n', which 'a_config_name_is_misspelt' does not ask for: did you mean 'block_n'?\n")
 #line 1 "case.c"

@@ -94,7 +94,7 @@ expect 2 "100 blocks|shared memory: .* sm_86" emit too_much_shared -k $mistakes 
 
 # ---- user code that goes wrong ----------------------------------------------------------------------------
 
-expect 2 "divides_by_zero: its builder crashed \(Floating point exception\) after mistakes.c:[0-9]+" \
+expect 2 "divides_by_zero: its builder crashed \(an integer divided by zero\) after mistakes.c:[0-9]+" \
     emit divides_by_zero -k $mistakes -p n=64 -p part=0
 expect 2 "crashes: its builder crashed .* after mistakes.c:[0-9]+" emit crashes -k $mistakes -p n=64
 expect 2 "overflows_the_stack: its builder crashed .* after mistakes.c:[0-9]+" \
@@ -119,6 +119,8 @@ expect 2 "broken.so cannot be loaded" list -k "$work/broken.so"
 printf '#include <tegula/kernel.h>\nKERNEL(k) {\n    params(n);\n    tensor(y, F32, n);\n    set(at(y, "one"), 1);\n    copy(1, y)\n}\n' \
     >"$work/syntax.c"
 expect 2 "syntax.c:5:" list -k "$work/syntax.c"
+expect 2 "^    6 \|     copy\(1, y\)$" list -k "$work/syntax.c"
+holds "messages inside macros do not say where the macros come from" sh -c "! grep -qE '^ +from |tg_v_' '$work/out'"
 expect 2 "syntax.c does not compile" list -k "$work/syntax.c"
 holds "messages of the compiler are short" [ "$(wc -l <"$work/out")" -le 12 ]
 # Builder words outside a kernel do nothing but say so.

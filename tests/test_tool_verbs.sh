@@ -37,7 +37,8 @@ for stage in tile tile_lower thread_simplify thread cuda; do
 done
 expect 0 "gemv.c:[0-9]+" emit thread_naive --stage tile --lines
 expect 0 "^ +[0-9]+  +serial\(pid_k, ceildiv\(K, block_k\)\) \{ +\| +for \(int pid_k = 0; pid_k < 112; \+\+pid_k\) \{$" \
-    emit thread_naive --lines --body
+    emit thread_naive --lines
+holds "emit --lines leaves the prelude out" sh -c "! grep -q PRELUDE '$work/out'"
 expect 0 "\|" emit thread_naive --lines -q --width 100
 holds "emit --lines keeps within the width" sh -c "! awk 'length(\$0) > 100 {n++} END {exit n == 0}' '$work/out'"
 "$TEGULA" emit thread_naive -q -o "$work/whole.cu" && "$TEGULA" emit thread_naive -q --body -o "$work/body.cu"

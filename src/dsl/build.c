@@ -436,8 +436,11 @@ static bool tensor_dim(tg_kernel *k, tg_loc at, buffer *b, int i, node *x) {
         if (x->ival < 1) {
             diag_error(&k->errors, at, "tensor '%s': extent %d is %lld; it must be positive", b->name, i,
                        (long long)x->ival);
+        } else if (type_is_element(x->ival)) {
+            diag_error(&k->errors, at, "tensor '%s': extent %d is the element type %s, not a number", b->name,
+                       i, type_name(x->ival));
         }
-        return x->ival >= 1;
+        return x->ival >= 1 && !type_is_element(x->ival);
     }
     if (x->type != TYPE_INDEX || !expr_walk(x, not_an_extent, NULL)) {
         diag_error(&k->errors, at, "tensor '%s': extent %d is '%s'; it must be an integer or made of extents",

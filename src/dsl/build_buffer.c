@@ -51,6 +51,11 @@ static bool check_shape(tg_kernel *k, tg_loc at, const char *word, const char *n
                        (long long)shape->v[i]);
             return false;
         }
+        if (type_is_element(shape->v[i])) {
+            diag_error(&k->errors, at, "%s '%s': extent %d is the element type %s, not a number", word, name,
+                       i - 1, type_name(shape->v[i]));
+            return false;
+        }
         bytes *= (double)shape->v[i];
     }
     if (bytes > MAX_BYTES) {

@@ -69,6 +69,10 @@ static node *take_extent(tg_kernel *k, tg_loc at, const char *what, node *x, int
                    least ? "positive" : "0 or more");
         return NULL;
     }
+    if (x && x->kind == E_CONST && type_is_element(x->ival)) {
+        diag_error(&k->errors, at, "%s is the element type %s, not a number", what, type_name(x->ival));
+        return NULL;
+    }
     return x;
 }
 

@@ -47,8 +47,7 @@ const char *diag_base(const char *file) {
     return slash ? slash + 1 : file;
 }
 
-/* The source line and a caret under its first character that is not blank. */
-static void print_source(tg_loc at, text *out) {
+void diag_source(tg_loc at, text *out) {
     FILE *f = at.line > 0 && at.file ? fopen(at.file, "r") : NULL;
     if (!f) {
         return;
@@ -78,7 +77,7 @@ void diag_print(const diag *d, text *out) {
         } else {
             text_print(out, "%s: error: %s\n", m->at.file ? m->at.file : "?", m->text);
         }
-        print_source(m->at, out);
+        diag_source(m->at, out);
     }
     if (d->n > shown) {
         text_print(out, "%d more error%s\n", d->n - shown, d->n - shown == 1 ? "" : "s");

@@ -30,6 +30,8 @@ void diag_error(diag *d, tg_loc at, const char *format, ...)
     ;
 /* "file:line: error: text", the source line and a caret where the file can be read; then the next message. */
 void diag_print(const diag *d, text *out);
+/* The source line and a caret under its first character that is not blank; nothing where it cannot be read. */
+void diag_source(tg_loc at, text *out);
 /* Last path component: what messages show of __FILE__. */
 const char *diag_base(const char *file);
 

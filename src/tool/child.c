@@ -264,8 +264,12 @@ static int judge(int status, const child_page *shared, const char *what) {
     if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGPIPE) {
         stop(number);
     }
+    if (number == SIGKILL) {
+        return tool_fail(STATUS_LACKING, "%s: %s was killed from outside, most likely for lack of memory%s",
+                         what, phase_name(shared->phase), place(shared));
+    }
     return tool_fail(STATUS_FAULTY, "%s: %s crashed (%s)%s", what, phase_name(shared->phase),
-                     strsignal(number), place(shared));
+                     number == SIGFPE ? "an integer divided by zero" : strsignal(number), place(shared));
 }
 
 static int supervise(pid_t pid, int from, const child_page *shared, const char *what, text *captured) {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dsl/diag.h"
 #include "tool/child.h"
 #include "tool/tool.h"
 
@@ -76,17 +77,38 @@ static int add_flags(const char **arguments, int n, bool clang) {
     return n;
 }
 
-/* The compiler's notes repeat what its errors say; what remains is kept short. */
-static void print_messages(const text *messages) {
+/* The compiler's notes repeat what its errors say, and a variable of a word's macro is missing only because its
+ * initialiser was wrong. */
+static bool is_worth_printing(const char *line) {
+    return !strstr(line, ": note: ") && !strstr(line, "In file included from") &&
+           strncmp(line, "                 from ", 22) != 0 && !strstr(line, "tg_v_");
+}
+
+/* Under "FILE:LINE: ..", the line of FILE as under the builder's messages. */
+static void print_source(const char *message, const char *file) {
+    const size_t n = strlen(file);
+    int number = 0;
+    if (strncmp(message, file, n) == 0 && sscanf(message + n, ":%d:", &number) == 1) {
+        text shown = {0};
+        diag_source((tg_loc){file, number}, &shown);
+        fputs(shown.s ? shown.s : "", stderr);
+        text_free(&shown);
+    }
+}
+
+/* What remains of the compiler's messages is kept short. */
+static void print_messages(const text *messages, const char *file) {
+    char last[1024] = "";
     int lines = 0;
     for (const char *s = messages->s ? messages->s : ""; *s;) {
         const size_t n = strcspn(s, "\n");
         char line[1024];
         snprintf(line, sizeof line, "%.*s", (int)n, s);
-        if (!strstr(line, ": note: ") && !strstr(line, "In file included from") &&
-            lines++ < MAX_MESSAGE_LINES) {
+        if (is_worth_printing(line) && strcmp(line, last) != 0 && lines++ < MAX_MESSAGE_LINES) {
             fprintf(stderr, "%s\n", line);
+            print_source(line, file);
         }
+        memcpy(last, line, sizeof last);
         s += n + (s[n] == '\n');
     }
     if (lines > MAX_MESSAGE_LINES) {
@@ -130,7 +152,7 @@ int compile_kernels(const char *file, arena *a, const char **object) {
     arguments[n++] = strcmp(file, "-") == 0 || *file == '-' ? arena_print(a, "./%s", file) : file;
     arguments[n] = NULL;
     const int status = child_program(arguments, true, &messages);
-    print_messages(&messages);
+    print_messages(&messages, file);
     text_free(&messages);
     if (status == 127) {
         return tool_fail(STATUS_LACKING, "the C compiler '%s' could not be started (set CC)", arguments[0]);

@@ -128,7 +128,7 @@ static int emit_stage(const options *o, subject *s, const char *stage) {
 }
 
 static int emit_cuda(const options *o, subject *s) {
-    const cuda_print_options how = {.body_only = o->body, .lineinfo = o->lineinfo && !o->lines};
+    const cuda_print_options how = {.body_only = o->body || o->lines, .lineinfo = o->lineinfo && !o->lines};
     cuda_text printed = {0};
     text out = {0};
     int status;
