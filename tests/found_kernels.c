@@ -133,3 +133,35 @@ KERNEL(fed_by_more_than_hold_it) {
         }
     }
 }
+
+/* All that is left of the second operation is a declaration with a value. */
+KERNEL(a_loop_of_two_operations) {
+    params(n);
+    tensor(a, I32, n);
+    grid(g, 1) threads(n) {
+        serial(i, 3) {
+            shared(s, I32, 1);
+            parallel(p, 1) {
+                set(at(s, p), i32(i));
+            }
+            fragment(f, I32, 1);
+            copy(s, f);
+            when(eq(i, 2)) {
+                copy(f, from(a, 0));
+            }
+        }
+    }
+}
+
+KERNEL(a_loop_whose_result_nobody_wants) {
+    grid(g, 1) threads(2) {
+        serial(i, 2) {
+            shared(s, I64, 1);
+            parallel(p, 1) {
+                set(at(s, p), i64(i));
+            }
+            fragment(f, I64, 1);
+            copy(s, f);
+        }
+    }
+}

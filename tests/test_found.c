@@ -10,6 +10,8 @@ PROTOTYPE(wide_copy_of_one_element)
 PROTOTYPE(one_iteration_writes_for_all)
 PROTOTYPE(a_condition_picks_who_writes)
 PROTOTYPE(fed_by_more_than_hold_it)
+PROTOTYPE(a_loop_of_two_operations)
+PROTOTYPE(a_loop_whose_result_nobody_wants)
 
 static void agrees(lowered l) {
     expect_agreement(&l, 0);
@@ -50,4 +52,10 @@ Test(found, reducers_of_any_extent_are_fed_by_loops_of_any_extent) {
         agrees(LOWER("sm_80", fed_by_more_than_hold_it, threads_, threads[i / 64], held, 1 + i / 8 % 8, fed,
                      1 + i % 8));
     }
+}
+
+Test(found, operations_of_one_loop_are_kept_apart_whatever_is_left_of_them) {
+    agrees(LOWER("sm_80", a_loop_of_two_operations, n, 2));
+    agrees(LOWER("sm_80", a_loop_of_two_operations, n, 64));
+    agrees(LOWER_PLAIN("sm_80", a_loop_whose_result_nobody_wants));
 }

@@ -182,6 +182,8 @@ static thread_stmt *release(thread_block *out, waiting **list, thread_stmt *s) {
         if (is_whole_assignment(s, decl->buffer)) {
             decl->value = s->value;
             decl->at = s->at;
+            decl->participants = s->participants; /* still a share of the operation that it was part of */
+            decl->share = s->share;
             decl->next = s->next;
             s = decl;
         } else {

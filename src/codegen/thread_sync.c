@@ -262,13 +262,25 @@ typedef struct sharing {
     bool is_mixed;
 } sharing;
 
+static void note_memory(node *ref, bool is_write, void *user) {
+    (void)is_write;
+    *(bool *)user |= buffer_root(ref->buffer)->space != TG_LOCAL;
+}
+
+/* Names, declarations and conditions may stand between without a number, unless they read memory. */
+static bool is_apart(thread_stmt *s) {
+    bool touches =
+        s->kind != THREAD_FOR && s->kind != THREAD_IF && s->kind != THREAD_LET && s->kind != THREAD_DECL;
+    thread_accesses(s, note_memory, &touches);
+    return touches;
+}
+
 static void note_share(thread_stmt *s, void *user) {
     sharing *all = user;
     if (s->share) {
         all->is_mixed |= all->share && all->share != s->share;
         all->share = s->share;
-    } else if (s->kind != THREAD_FOR && s->kind != THREAD_IF && s->kind != THREAD_LET &&
-               s->kind != THREAD_DECL) {
+    } else if (is_apart(s)) {
         all->is_mixed = true;
     }
 }

@@ -70,6 +70,7 @@ static void make_launch(maker *m, scope *s) {
         const int64_t n = p->nthreads == 2 ? (i ? 2 : rest / 2) : rest;
         p->thread[i] = new_axis(p, V_THREAD, "t", size_number(p, n), false);
     }
+    p->named = p->nthreads > 1; /* several axes have names, which nothing uses */
     p->ngrid = 1 + (int)roll_below(p, 2);
     for (int i = 0; i < p->ngrid; i++) {
         int size = size_number(p, 1 + roll_below(p, 3));
