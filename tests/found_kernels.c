@@ -165,3 +165,24 @@ KERNEL(a_loop_whose_result_nobody_wants) {
         }
     }
 }
+
+/* The loop that lays `f` out goes over its columns, so that its columns are padded and not its rows. */
+KERNEL(columns_laid_out_by_a_loop) {
+    params(n);
+    tensor(a, I32, 2, n);
+    tensor(b, I32, 2, n);
+    tensor(c, I32, n);
+    grid(g, 2) threads(7) {
+        fragment(f, I32, 1, n);
+        shared(s, I32, 1, n);
+        copy(tile(a, g, 0), s);
+        copy(s, f);
+        parallel(i, n, j, 1) {
+            set(at(f, 0, i), add(at(f, 0, i), 1));
+        }
+        copy(f, tile(b, g, 0));
+        when(eq(g, 1)) {
+            copy(f, c);
+        }
+    }
+}

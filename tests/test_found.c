@@ -11,6 +11,7 @@ PROTOTYPE(one_iteration_writes_for_all)
 PROTOTYPE(a_condition_picks_who_writes)
 PROTOTYPE(fed_by_more_than_hold_it)
 PROTOTYPE(a_loop_of_two_operations)
+PROTOTYPE(columns_laid_out_by_a_loop)
 PROTOTYPE(a_loop_whose_result_nobody_wants)
 
 static void agrees(lowered l) {
@@ -58,4 +59,10 @@ Test(found, operations_of_one_loop_are_kept_apart_whatever_is_left_of_them) {
     agrees(LOWER("sm_80", a_loop_of_two_operations, n, 2));
     agrees(LOWER("sm_80", a_loop_of_two_operations, n, 64));
     agrees(LOWER_PLAIN("sm_80", a_loop_whose_result_nobody_wants));
+}
+
+Test(found, a_copy_of_all_of_a_fragment_leaves_its_padding_out) {
+    for (int n = 1; n < 40; n++) {
+        agrees(LOWER("sm_80", columns_laid_out_by_a_loop, n, n));
+    }
 }

@@ -298,7 +298,7 @@ static void limits_of_tensor(move *m, const node *region, bool is_skip) {
 static void limits_of_driver(move *m) {
     for (int d = 0; m->driver && d < m->driver->n; d++) {
         node *corner = m->driver->arg[d];
-        if (expr_is_int(corner, 0) && m->driver->dim[d] == m->driver->buffer->dim[d]) {
+        if (expr_is_int(corner, 0) && m->driver->dim[d] == m->w.layout->dim[d]) { /* which may be padded */
             continue;
         }
         node *end = expr_add(m->l->a, corner, expr_int(m->l->a, m->s->at, m->driver->dim[d]));
