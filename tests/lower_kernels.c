@@ -16,9 +16,12 @@ KERNEL(wide_copy) {
         shared(middle, dtype, 32, width);
         local(mine, dtype, width);
         let(base, add(mul(mad(pid, 32, tid), width), shift));
-        vectorized(k, width) set(at(middle, tid, k), at(from_global, add(base, k)));
-        vectorized(k, width) set(at(mine, k), at(middle, tid, k));
-        vectorized(k, width) set(at(to_global, add(base, k)), at(mine, k));
+        vectorized(k, width)
+            set(at(middle, tid, k), at(from_global, add(base, k)));
+        vectorized(k, width)
+            set(at(mine, k), at(middle, tid, k));
+        vectorized(k, width)
+            set(at(to_global, add(base, k)), at(mine, k));
     }
 }
 
@@ -72,7 +75,8 @@ KERNEL(wide_behind) {
     params(distance);
     tensor(a, F32, 64 + distance);
     grid(pid, 1) threads(tid, 1) {
-        vectorized(k, 16) set(at(a, add(k, distance)), add(at(a, k), 1));
+        vectorized(k, 16)
+            set(at(a, add(k, distance)), add(at(a, k), 1));
     }
 }
 
@@ -94,10 +98,13 @@ KERNEL(wide_guarded) {
         }
         vectorized(k, width) {
             when(gt(N, mad(tid, width, k))) {
-                when(eq(mod(tid, 2), 0)) accum(at(b, add(base, k)), f16(1));
-                otherwise set(at(b, add(base, k)), choose(le(add(base, k, 1), N), at(a, add(base, k)), f16(7)));
+                when(eq(mod(tid, 2), 0))
+                    accum(at(b, add(base, k)), f16(1));
+                otherwise
+                    set(at(b, add(base, k)), choose(le(add(base, k, 1), N), at(a, add(base, k)), f16(7)));
             }
-            when(ge(N - 1, add(base, k))) accum(at(c, add(base, k)), choose(ge(add(base, k), N), f32(at(a, N)), f32(1)));
+            when(ge(N - 1, add(base, k)))
+                accum(at(c, add(base, k)), choose(ge(add(base, k), N), f32(at(a, N)), f32(1)));
         }
     }
 }
@@ -123,7 +130,8 @@ KERNEL(wide_uneven_guard) {
     grid(pid, 1) threads(tid, 64) {
         vectorized(k, width) {
             let(i, mad(tid, width, k));
-            when(lt(i, N)) set(at(b, i), at(a, i));
+            when(lt(i, N))
+                set(at(b, i), at(a, i));
         }
     }
 }
@@ -133,7 +141,8 @@ KERNEL(wide_stride) {
     tensor(a, F16, 64 * stride);
     tensor(b, F16, 64);
     grid(pid, 1) threads(tid, 1) {
-        vectorized(k, 64) set(at(b, k), at(a, mul(k, stride)));
+        vectorized(k, 64)
+            set(at(b, k), at(a, mul(k, stride)));
     }
 }
 
@@ -142,7 +151,8 @@ KERNEL(wide_through_table) {
     tensor(a, F16, 64);
     tensor(b, F16, 64);
     grid(pid, 1) threads(tid, 1) {
-        vectorized(k, 64) set(at(b, k), at(a, at(table, k)));
+        vectorized(k, 64)
+            set(at(b, k), at(a, at(table, k)));
     }
 }
 
@@ -152,7 +162,8 @@ KERNEL(wide_aligned) {
     tensor(b, F16, 64);
     aligned(a, bytes);
     grid(pid, 1) threads(tid, 8) {
-        vectorized(k, 8) set(at(b, mad(tid, 8, k)), at(a, mad(tid, 8, k)));
+        vectorized(k, 8)
+            set(at(b, mad(tid, 8, k)), at(a, mad(tid, 8, k)));
     }
 }
 
@@ -161,7 +172,8 @@ KERNEL(wide_pitched) {
     pitched(a, F16, ld, 8, 16);
     tensor(b, F16, 8, 16);
     grid(pid, 1) threads(tid, 8) {
-        vectorized(k, 16) set(at(b, tid, k), at(a, tid, k));
+        vectorized(k, 16)
+            set(at(b, tid, k), at(a, tid, k));
     }
 }
 
@@ -170,14 +182,16 @@ KERNEL(wide_aliased) {
     tensor(b, F16, 64);
     alias(a, b);
     grid(pid, 1) threads(tid, 1) {
-        vectorized(k, 64) set(at(b, k), at(a, k));
+        vectorized(k, 64)
+            set(at(b, k), at(a, k));
     }
 }
 
 KERNEL(wide_atomic) {
     tensor(a, F32, 64);
     grid(pid, 1) threads(tid, 1) {
-        vectorized(k, 64) atomic_add(at(a, k), 1);
+        vectorized(k, 64)
+            atomic_add(at(a, k), 1);
     }
 }
 
@@ -187,8 +201,10 @@ KERNEL(wide_view) {
     grid(pid, 1) threads(tid, 8) {
         shared(words, I32, 64);
         const tg_buf halves = view(words, F16, 128);
-        vectorized(k, 8) set(at(words, mad(tid, 8, k)), at(a, mad(tid, 8, k)));
-        vectorized(k, 16) set(at(b, mad(tid, 16, k)), at(halves, mad(tid, 16, k)));
+        vectorized(k, 8)
+            set(at(words, mad(tid, 8, k)), at(a, mad(tid, 8, k)));
+        vectorized(k, 16)
+            set(at(b, mad(tid, 16, k)), at(halves, mad(tid, 16, k)));
     }
 }
 
@@ -199,7 +215,8 @@ KERNEL(wide_inner_loop) {
         local(acc, F32, 3);
         clear(acc);
         vectorized(k, 8) {
-            serial(m, 3) accum(at(acc, m), mul(at(a, mad(tid, 8, k)), f32(m)));
+            serial(m, 3)
+                accum(at(acc, m), mul(at(a, mad(tid, 8, k)), f32(m)));
             set(at(b, mad(tid, 8, k)), add(at(acc, 1), at(acc, 2)));
         }
     }
@@ -280,8 +297,9 @@ KERNEL(fill_shared) {
             let(me, mad(ty, X, tx));
             serial(i, ceildiv(rows * cols, X * Y)) {
                 let(j, mad(i, X * Y, me));
-                when(lt(j, rows * cols)) accum(at(s, quo(sub(rows * cols - 1, j), cols),
-                                                  mod(sub(rows * cols - 1, j), cols)), f32(j));
+                when(lt(j, rows * cols))
+                    accum(at(s, quo(sub(rows * cols - 1, j), cols), mod(sub(rows * cols - 1, j), cols)),
+                          f32(j));
             }
             sync_threads();
             serial(i, ceildiv(rows * cols, X * Y)) {
@@ -327,7 +345,8 @@ KERNEL(local_tiles) {
         clear(b);
         fill(one, 4);
         copy(a, b);
-        serial(i, n) set(at(y, tid, i), add(mul(at(b, 1, i), one), f32(tid)));
+        serial(i, n)
+            set(at(y, tid, i), add(mul(at(b, 1, i), one), f32(tid)));
     }
 }
 
@@ -343,17 +362,24 @@ KERNEL(trips) { /* loops of no trip, of one, branches that are decided */
         (void)unused, (void)nobody, (void)deader;
         (void)unused, (void)nobody, (void)deader; /* nothing reads them: that is the point */
         set(acc, 1);
-        serial(i, 0) set(acc, 100);
+        serial(i, 0)
+            set(acc, 100);
         serial(i, 1) {
             let(inner, add(i, tid));
             accum(acc, i32(inner));
         }
-        when(lt(tid, 8)) accum(acc, 10);
-        otherwise set(acc, 0);
-        when(ge(quo(tid, 8), 1)) set(acc, 0);
-        when(lt(mod(mul(tid, 8), 64), 57)) accum(acc, 100);
-        unrolled(i, n) accum(acc, 1000);
-        serial(i, n, j, 2, 2) accum(acc, 10000);
+        when(lt(tid, 8))
+            accum(acc, 10);
+        otherwise
+            set(acc, 0);
+        when(ge(quo(tid, 8), 1))
+            set(acc, 0);
+        when(lt(mod(mul(tid, 8), 64), 57))
+            accum(acc, 100);
+        unrolled(i, n)
+            accum(acc, 1000);
+        serial(i, n, j, 2, 2)
+            accum(acc, 10000);
         set(at(y, tid), acc);
     }
 }
@@ -381,8 +407,10 @@ KERNEL(launch_trips) { /* trip counts and conditions of the launch, and of memor
         serial(row, rows) {
             local(sum, I32);
             clear(sum);
-            serial(i, most) accum(sum, at(x, row, tx));
-            serial(i, at(x, row, tx)) accum(sum, i32(i));
+            serial(i, most)
+                accum(sum, at(x, row, tx));
+            serial(i, at(x, row, tx))
+                accum(sum, i32(i));
             when(gt(most, 2)) {
                 let(all, allreduce(SUM, sum, tx));
                 let(top, allreduce(MAX, sum, tx));
@@ -413,7 +441,8 @@ KERNEL(atomics_of) {
     tensor(y, dtype, 3);
     grid(pid, 2) threads(tid, 33) {
         shared(s, dtype, 3);
-        when(lt(tid, 3)) set(at(s, tid), cast(dtype, 0));
+        when(lt(tid, 3))
+            set(at(s, tid), cast(dtype, 0));
         sync_threads();
         atomic_add(at(s, 0), cast(dtype, 1));
         atomic_max(at(s, 1), cast(dtype, tid));
@@ -449,7 +478,8 @@ KERNEL(threads_of) {
     params(x, y, z);
     tensor(out, I32, 8);
     grid(px, 1) threads(tx, x, ty, y, tz, z) {
-        when(eq(add(tx, ty, tz), 0)) set(at(out, 0), 1);
+        when(eq(add(tx, ty, tz), 0))
+            set(at(out, 0), 1);
     }
 }
 
@@ -468,7 +498,8 @@ KERNEL(barrier_behind_flag) { /* uniform: nobody writes the flag in that interva
     tensor(out, I32, 64);
     grid(pid, 1) threads(tid, 64) {
         shared(flag, I32);
-        when(eq(tid, 0)) set(flag, 1);
+        when(eq(tid, 0))
+            set(flag, 1);
         sync_threads();
         when(gt(flag, 0)) {
             sync_threads();
@@ -495,7 +526,8 @@ KERNEL(plan_sizes) {
         when(both(lt(row, rows), lt(tx, 8))) {
             set(at(y, row, 0, tx), f16(mul(at(x, row, tx), scale)));
             atomic_add(tg_at(tg_now(), TG_HERE, one, (tg_index){.n = 0}), f64(1));
-            when(lt(tx, cols)) set(at(z, tx), 1);
+            when(lt(tx, cols))
+                set(at(z, tx), 1);
         }
     }
 }
@@ -504,7 +536,8 @@ KERNEL(plan_wide) {
     tensor(x, F16, 64);
     tensor(y, F16, 64);
     grid(pid, 1) threads(tid, 8) {
-        vectorized(k, 8) set(at(y, mad(tid, 8, k)), at(x, mad(tid, 8, k)));
+        vectorized(k, 8)
+            set(at(y, mad(tid, 8, k)), at(x, mad(tid, 8, k)));
         check(lt(tid, 8), "a thread");
     }
 }
@@ -588,7 +621,8 @@ static void made_statement(made *m, int depth) {
             made_statement(m, depth + 1);
         }
         if (pick(m, 2)) {
-            otherwise made_statement(m, depth + 1);
+            otherwise
+                made_statement(m, depth + 1);
         }
     }
 }
@@ -609,7 +643,8 @@ KERNEL(wide_made) {
         fill(b, 2);
         fill(one, 3);
         let(base, mul(tid, 64));
-        serial(i, 64) set(at(s, add(base, i)), f32(i));
+        serial(i, 64)
+            set(at(s, add(base, i)), f32(i));
         const tg_buf memory[4] = {p, q, r, s}, registers[2] = {a, b};
         memcpy(m.memory, memory, sizeof memory);
         memcpy(m.registers, registers, sizeof registers);

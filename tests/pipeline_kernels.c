@@ -9,9 +9,9 @@ enum { TILE = 8 };
 #define LOOP(k) pipelined(k, n, stages)
 
 /* out[k] = s of iteration k; two copies. */
-#define NOTE(k, value)                        \
-    parallel(i, TILE)                         \
-        set(at(out, add(mul(k, TILE), i)), value)
+#define NOTE(k, value) \
+    parallel(i, TILE)  \
+    set(at(out, add(mul(k, TILE), i)), value)
 
 KERNEL(two_copies) {
     params(n, stages);
@@ -211,7 +211,8 @@ KERNEL(conditional) {
                 if (how == 0) {
                     NOTE(k, at(s, sub(TILE - 1, i)));
                 }
-            } otherwise {
+            }
+            otherwise {
                 if (how == 3) {
                     let(other, sub(n - 1, k));
                     copy(tile(b, other), t);

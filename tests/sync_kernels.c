@@ -24,9 +24,11 @@ KERNEL(part_of_the_block) {
     grid(1) threads(threads) {
         shared(s, I32, 128);
         parallel(i, 128)
-            when(lt(i, limit)) set(at(s, i), add(mul(i32(i), 3), 1));
+            when(lt(i, limit))
+                set(at(s, i), add(mul(i32(i), 3), 1));
         parallel(i, 128)
-            when(lt(i, limit)) set(at(out, i), at(s, sub(limit - 1, i)));
+            when(lt(i, limit))
+                set(at(out, i), at(s, sub(limit - 1, i)));
     }
 }
 
@@ -72,10 +74,12 @@ KERNEL(both_views) {
         shared(s, I32, 64);
         serial(r, rounds) {
             clear(s);
-            when(lt(tid, 64)) accum(at(s, sub(63, tid)), 5);
+            when(lt(tid, 64))
+                accum(at(s, sub(63, tid)), 5);
             parallel(i, 64)
                 accum(at(s, i), at(a, r, i));
-            when(lt(tid, 64)) set(at(out, r, tid), at(s, bit_xor(tid, 3)));
+            when(lt(tid, 64))
+                set(at(out, r, tid), at(s, bit_xor(tid, 3)));
         }
     }
 }
@@ -136,7 +140,8 @@ KERNEL(behind_shared_flag) {
                 copy(from(a, r, 0), s);
                 parallel(i, 32)
                     set(at(out, r, i), at(s, sub(31, i)));
-            } otherwise {
+            }
+            otherwise {
                 parallel(i, 32)
                     set(at(out, r, i), neg(at(s, sub(31, i))));
             }

@@ -24,7 +24,7 @@ typedef struct bank_request {
 
 typedef struct bank_cost {
     int wavefronts;
-    int least; /* what they would be without conflicts: one for each group that asks for anything */
+    int least;        /* what they would be without conflicts: one for each group that asks for anything */
     uint64_t busiest; /* as bits: the banks that hold up their group; 0 without conflicts */
 } bank_cost;
 

@@ -40,8 +40,10 @@
 /* Name, what it requires, what it leaves. */
 static const pass_info passes[] = {
     {"tile_verify", "tile IR that the builder accepted", "a launch and atomics that the target has"},
-    {"tile_pipeline", "tile_verify", "serial loops for pipelined ones; asynchronous copies, commits and waits"},
-    {"tile_layout", "no tile statement is made any more", "layouts of fragments, reducers and parallel loops"},
+    {"tile_pipeline", "tile_verify",
+     "serial loops for pipelined ones; asynchronous copies, commits and waits"},
+    {"tile_layout", "no tile statement is made any more",
+     "layouts of fragments, reducers and parallel loops"},
     {"tile_lower", "tile_layout", "thread IR; vectorized loops and shares of collective operations marked"},
     {"thread_bounds", "nothing", "conditions that are decided are constants"},
     {"thread_vectorize", "nothing", "no loop is marked vectorized; accesses have their widths"},

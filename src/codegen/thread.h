@@ -117,7 +117,7 @@ typedef struct thread_kernel {
     thread_block body;
     buffer **buffers; /* all, by id; shared ones that nothing touches lie at offset -1 after thread_arena */
     int nbuffers;
-    int nvars; /* var ids are below this */
+    int nvars;   /* var ids are below this */
     int nshares; /* collective operations numbered so far */
     thread_check *checks;
     int nchecks;

@@ -28,8 +28,8 @@ typedef enum tile_kind {
     TILE_LOOP,      /* scope: SERIAL, UNROLLED, VECTORIZED, PARALLEL, PIPELINED over axes; body */
     TILE_WHEN,      /* value ? body : otherwise */
     /* made by tile_pipeline only */
-    TILE_COMMIT,    /* the thread's asynchronous copies since the last one become a group (maybe an empty one) */
-    TILE_WAIT       /* until at most `option` groups of the thread are in flight */
+    TILE_COMMIT, /* the thread's asynchronous copies since the last one become a group (maybe an empty one) */
+    TILE_WAIT    /* until at most `option` groups of the thread are in flight */
 } tile_kind;
 
 typedef struct tile_stmt tile_stmt;
@@ -47,12 +47,12 @@ struct tile_stmt {
     var *var;
     node *src, *dst, *value;
     tg_reduction reduction;
-    var *axis;    /* TILE_ALLREDUCE: a VAR_THREAD */
-    int64_t dim;  /* TILE_REDUCE */
+    var *axis;   /* TILE_ALLREDUCE: a VAR_THREAD */
+    int64_t dim; /* TILE_REDUCE */
     bool is_clear;
     tg_copy_options options;
     const char *format;
-    int n;        /* values of TILE_PRINT, axes of TILE_LOOP */
+    int n; /* values of TILE_PRINT, axes of TILE_LOOP */
     node **values;
     tg_scope_kind scope;
     int64_t option; /* SERIAL: unroll factor (0 none); PIPELINED: stages */
@@ -60,9 +60,10 @@ struct tile_stmt {
     node **extents; /* of the axes */
     tile_block body, otherwise;
     bool has_otherwise;
-    bool is_async;               /* TILE_COPY: by asynchronous copies; complete after commit and wait */
-    const char *why;             /* the compiler's reason for what nobody wrote, or for what was not done */
-    const struct layout *spread; /* COPY, FILL, parallel LOOP: how it is spread, after tile_layout; else NULL */
+    bool is_async;   /* TILE_COPY: by asynchronous copies; complete after commit and wait */
+    const char *why; /* the compiler's reason for what nobody wrote, or for what was not done */
+    const struct layout
+        *spread; /* COPY, FILL, parallel LOOP: how it is spread, after tile_layout; else NULL */
 };
 
 typedef enum param_source { PARAM_PROBLEM, PARAM_GIVEN, PARAM_TUNED, PARAM_DEFAULT } param_source;
@@ -110,21 +111,21 @@ struct tg_kernel {
     int nthreads;
     int64_t threads[TG_MAX_AXES]; /* extents, x first; 1 where not given */
     var *thread_var[TG_MAX_AXES]; /* NULL where unnamed */
-    int64_t min_blocks; /* resident blocks asked for; 0: none */
+    int64_t min_blocks;           /* resident blocks asked for; 0: none */
 
     tile_block body;
     tile_block recorded; /* body as the words said, once a pass has rewritten it; else empty */
-    var **vars; /* by id */
+    var **vars;          /* by id */
     int nvars;
     buffer **buffers; /* by id */
     int nbuffers;
 
     /* Only while building. */
-    tile_block *block;   /* where the next statement goes */
-    tile_stmt *scope;    /* the innermost open loop or branch */
+    tile_block *block;        /* where the next statement goes */
+    tile_stmt *scope;         /* the innermost open loop or branch */
     struct build_scope *open; /* every open scope, innermost first */
     struct build_state *state;
-    tg_kernel *outer;    /* current before tg_begin() */
+    tg_kernel *outer; /* current before tg_begin() */
     node poison;
     tg_loc last; /* of the newest builder call: what a crash report names */
     bool ended;

@@ -26,7 +26,8 @@ typedef struct sim_options {
     bool skip_races;    /* for timing the rest only */
     int64_t step_limit; /* warp instructions; 0: none */
     void (*on_access)(const sim_access *access, void *user);
-    bool (*wants_block)(const int64_t index[3], void *user); /* false: that block is left out; NULL: all run */
+    bool (*wants_block)(const int64_t index[3],
+                        void *user); /* false: that block is left out; NULL: all run */
     void *user;
     bool (*progress)(double done, void *user); /* now and then; false stops the run */
 } sim_options;
