@@ -143,9 +143,15 @@ static range range_bits(tg_op op, range a, range b, range whole) {
         if (a.lo >= 0 || b.lo >= 0) {
             return (range){0, min64(a.lo >= 0 ? a.hi : INT64_MAX, b.lo >= 0 ? b.hi : INT64_MAX)};
         }
+    } else if (a.lo >= 0 && b.lo >= 0) {
+        return (range){0, all_ones(max64(a.hi, b.hi))};
+    }
+    if (whole.lo >= 0) {
         return whole;
     }
-    return a.lo >= 0 && b.lo >= 0 ? (range){0, all_ones(max64(a.hi, b.hi))} : whole;
+    /* Both fit some number of bits and a sign; so does the result. */
+    const int64_t ones = all_ones(max64(max64(a.hi, ~a.lo), max64(b.hi, ~b.lo)));
+    return (range){~ones, ones};
 }
 
 static range range_shift(tg_op op, range a, range b, range whole) {
@@ -190,6 +196,7 @@ static range range_of(tg_op op, range a, range b, range whole) {
     case TG_SHR:
         return range_shift(op, a, b, whole);
     case TG_BIT_NOT:
+        return whole.lo >= 0 ? whole : (range){~a.hi, ~a.lo};
     case TG_EQ:
     case TG_NE:
     case TG_LT:

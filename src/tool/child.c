@@ -114,6 +114,7 @@ static void watch_crashes(void) {
     }
 }
 
+#if !defined __SANITIZE_ADDRESS__
 /* Bytes of address space in use: a GPU's driver alone reserves more than any sensible limit. */
 static rlim_t space_in_use(void) {
     unsigned long pages = 0;
@@ -126,6 +127,7 @@ static rlim_t space_in_use(void) {
     }
     return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
 }
+#endif
 
 /* A builder that records statements for ever would take the machine's memory before its time is up.  Not
  * under the address sanitizer, which reserves more than any limit. */
