@@ -10,10 +10,6 @@
 
 #include "codegen/plan.h"
 
-void lower_not_available(lowering *l, tg_loc at, const char *word) {
-    diag_error(l->errors, at, "%s: not available yet in this version", word);
-}
-
 /* ---- the launch ---------------------------------------------------------------------------------------- */
 
 static void lower_settings(lowering *l) {

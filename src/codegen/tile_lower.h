@@ -33,7 +33,6 @@ typedef struct lowering {
 
 /* ---- tile_lower.c -------------------------------------------------------------------------------------- */
 
-void lower_not_available(lowering *l, tg_loc at, const char *word);
 void lower_block(lowering *l, const tile_block *from, thread_block *b);
 
 /* ---- tile_spread.c: loops over a thread's share -------------------------------------------------------- */
