@@ -270,8 +270,8 @@ void program_build(void);
 typedef enum { CHECK_GOOD, CHECK_SKIPPED, CHECK_REFUSED, CHECK_FAILED, CHECK_ILLEGAL } check_result;
 /* In a process of its own; what went wrong into `why`. */
 check_result program_check(program *p, char *why, size_t size);
-/* On cuda:0, for a program that all others agree on. */
-check_result program_on_gpu(const program *p, char *why, size_t size);
+/* On cuda:0, for a program that all others agree on; refused when it holds what cannot be compared there. */
+check_result program_on_gpu(program *p, char *why, size_t size);
 /* `first`: the failure that is to stay of the same kind. */
 void program_shrink(program *p, char *why, size_t size);
 
