@@ -382,9 +382,11 @@ static int print_all(const jit_bench *b) {
     text out = {0};
     const int n = judge(b, v);
     int status = STATUS_GOOD;
+#if !defined TG_DEBUG /* the limits are those of a release build */
     for (int i = 0; i < n; i++) {
         status = v[i].value <= v[i].most ? status : STATUS_WRONG;
     }
+#endif
     if (b->o->json) {
         print_json(b, v, n, &out);
     } else {
