@@ -186,3 +186,15 @@ KERNEL(columns_laid_out_by_a_loop) {
         }
     }
 }
+
+/* Turns of a loop are operations of their own: what one thread cleared, another clears in the next. */
+KERNEL(found_a_region_that_moves_with_a_loop) {
+    tensor(out, I32, 1);
+    grid(p, 1) threads(t, 2) {
+        shared(s, I32, 3);
+        unrolled(i, 2)
+            fill(slice(s, i, 2), i32(i));
+        when(eq(t, 0))
+            set(at(out, 0), at(s, 1));
+    }
+}

@@ -13,6 +13,7 @@ PROTOTYPE(fed_by_more_than_hold_it)
 PROTOTYPE(a_loop_of_two_operations)
 PROTOTYPE(columns_laid_out_by_a_loop)
 PROTOTYPE(a_loop_whose_result_nobody_wants)
+PROTOTYPE(found_a_region_that_moves_with_a_loop)
 
 static void agrees(lowered l) {
     expect_agreement(&l, 0);
@@ -65,4 +66,8 @@ Test(found, a_copy_of_all_of_a_fragment_leaves_its_padding_out) {
     for (int n = 1; n < 40; n++) {
         agrees(LOWER("sm_80", columns_laid_out_by_a_loop, n, n));
     }
+}
+
+Test(found, turns_of_a_loop_are_operations_of_their_own) {
+    agrees(LOWER_PLAIN("sm_80", found_a_region_that_moves_with_a_loop));
 }

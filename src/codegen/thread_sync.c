@@ -292,7 +292,7 @@ static bool is_one_share(sync_state *st, thread_stmt *s) {
         note_share(s, &all);
         thread_walk(&s->body, note_share, &all);
         thread_walk(&s->otherwise, note_share, &all);
-        e->is_one_share = all.share && !all.is_mixed;
+        e->is_one_share = all.share && !all.is_mixed && !s->repeats;
         e->is_share_known = true;
     }
     return e->is_one_share;

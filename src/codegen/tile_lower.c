@@ -136,6 +136,7 @@ static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
         thread_stmt *loop = with_result(l, thread_append(l->a, b, THREAD_FOR, s->at), s->axes[i]);
         loop->extent = s->extents[i];
         loop->why = i == 0 ? s->why : NULL;
+        loop->repeats = l->in_parallel == 0;
         loop->unroll = s->scope == TG_UNROLLED     ? UNROLL_FULL
                        : s->scope == TG_VECTORIZED ? UNROLL_WIDE
                        : i == s->n - 1             ? unroll_factor(s)

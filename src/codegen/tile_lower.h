@@ -28,7 +28,8 @@ typedef struct lowering {
     buffer *
         *registers; /* by id of a fragment or reducer: the local that holds a thread's share; NULL: not yet */
     int nregisters;
-    node *linear; /* thread_linear() by a name where it is no name itself; NULL: not used yet */
+    int in_parallel; /* parallel loops around what is lowered now */
+    node *linear;    /* thread_linear() by a name where it is no name itself; NULL: not used yet */
 } lowering;
 
 /* ---- tile_lower.c -------------------------------------------------------------------------------------- */

@@ -787,7 +787,9 @@ static void mark_shared(thread_stmt *s, void *user) {
 
 static void lower_body(sharing *x) {
     thread_block body = {NULL, NULL};
+    x->l->in_parallel++;
     lower_block(x->l, &x->s->body, &body);
+    x->l->in_parallel--;
     rewrite_block(x, &body);
     for (int i = 0; i < x->s->n; i++) {
         thread_replace(x->l->t, &body, x->s->axes[i], x->axis[i]);
