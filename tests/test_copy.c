@@ -2,16 +2,16 @@
  * and tile reference and simulator (races on) must both leave it.  Kernels are those of copy_kernels.c. */
 #include "lower_run.h"
 
-#define KERNELS(X)                                                                                         \
-    X(copy_path)                                                                                           \
-    X(copy_ranks)                                                                                          \
-    X(copy_slices)                                                                                         \
-    X(copy_moving_slice)                                                                                   \
-    X(fill_regions)                                                                                        \
-    X(fill_with_own_element)                                                                               \
-    X(copy_local)                                                                                          \
-    X(copy_rows) X(copy_vector_of_extent) X(copy_among_threads) X(copy_options) X(copy_local_and_fragment) \
-        X(copy_ahead)
+#define KERNELS(X)           \
+    X(copy_path)             \
+    X(copy_ranks)            \
+    X(copy_slices)           \
+    X(copy_moving_slice)     \
+    X(fill_regions)          \
+    X(fill_with_own_element) \
+    X(copy_local)            \
+    X(copy_rows)             \
+    X(copy_vector_of_extent) X(copy_among_threads) X(copy_options) X(copy_local_and_fragment) X(copy_ahead)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 
