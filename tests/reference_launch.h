@@ -20,12 +20,17 @@
     X(atomics)                                                                                             \
     X(control_flow)                                                                                        \
     X(launch_values)                                                                                       \
-    X(rows_apart) X(views) X(one_value) X(narrow) X(printing) X(checking) X(print_much) X(copy_tiles)      \
-        X(copy_outside) X(copy_ranks) X(fill_regions) X(copy_local) X(gemv_block) X(reducing)              \
-            X(reduce_dimension) X(private_locals) X(block_scalar) X(read_outside) X(write_outside)         \
-                X(region_outside) X(unwritten) X(divergent) X(shared_race) X(block_race) X(iteration_race) \
-                    X(endless) X(overlapping) X(wide_view) X(epochs) X(large) X(inherited) X(which_thread) \
-                        X(pair_race)
+    X(rows_apart)                                                                                          \
+    X(views)                                                                                               \
+    X(one_value)                                                                                           \
+    X(narrow)                                                                                              \
+    X(printing)                                                                                            \
+    X(checking)                                                                                            \
+    X(print_much) X(copy_tiles) X(copy_outside) X(copy_ranks) X(fill_regions) X(copy_local) X(gemv_block)  \
+        X(reducing) X(reduce_dimension) X(private_locals) X(block_scalar) X(read_outside) X(write_outside) \
+            X(region_outside) X(unwritten) X(divergent) X(shared_race) X(block_race) X(iteration_race)     \
+                X(endless) X(overlapping) X(wide_view) X(epochs) X(large) X(inherited) X(which_thread)     \
+                    X(pair_race)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 

@@ -2,18 +2,23 @@
  * refuses, it refuses in words.  Kernels are those of lower_kernels.c. */
 #include "lower_run.h"
 
-#define KERNELS(X)                                                                                     \
-    X(wide_copy)                                                                                       \
-    X(wide_arithmetic)                                                                                 \
-    X(wide_in_place)                                                                                   \
-    X(wide_ahead)                                                                                      \
-    X(wide_behind)                                                                                     \
-    X(wide_guarded)                                                                                    \
-    X(wide_uneven_guard) X(wide_stride) X(wide_through_table) X(wide_aligned) X(wide_pitched)          \
-        X(wide_aliased) X(wide_atomic) X(wide_view) X(wide_inner_loop) X(wide_registers) X(wide_made)  \
-            X(wide_staying) X(fill_shared) X(fill_before_loop) X(local_tiles) X(trips) X(launch_sizes) \
-                X(launch_trips) X(checked) X(atomics_of) X(too_much_shared) X(grid_of) X(threads_of)   \
-                    X(barrier_in_branch) X(barrier_behind_flag)
+#define KERNELS(X)                                                                                    \
+    X(wide_copy)                                                                                      \
+    X(wide_arithmetic)                                                                                \
+    X(wide_in_place)                                                                                  \
+    X(wide_ahead)                                                                                     \
+    X(wide_behind)                                                                                    \
+    X(wide_guarded)                                                                                   \
+    X(wide_uneven_guard)                                                                              \
+    X(wide_stride)                                                                                    \
+    X(wide_through_table)                                                                             \
+    X(wide_aligned)                                                                                   \
+    X(wide_pitched)                                                                                   \
+    X(wide_aliased)                                                                                   \
+    X(wide_atomic) X(wide_view) X(wide_inner_loop) X(wide_registers) X(wide_made) X(wide_staying)     \
+        X(fill_shared) X(fill_before_loop) X(local_tiles) X(trips) X(launch_sizes) X(launch_trips)    \
+            X(checked) X(atomics_of) X(too_much_shared) X(grid_of) X(threads_of) X(barrier_in_branch) \
+                X(barrier_behind_flag)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 

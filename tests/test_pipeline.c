@@ -4,18 +4,23 @@
 
 #include "codegen/passes.h"
 
-#define KERNELS(X)                                                                                \
-    X(two_copies)                                                                                 \
-    X(trips_at_launch)                                                                            \
-    X(into_registers)                                                                             \
-    X(registers_at_launch)                                                                        \
-    X(both_kinds)                                                                                 \
-    X(read_first)                                                                                 \
-    X(read_after)                                                                                 \
-    X(read_after_at_launch)                                                                       \
-    X(through_table) X(through_copy) X(conditional) X(when_k) X(written_twice) X(written_in_part) \
-        X(siblings) X(sibling_reads_first) X(nested) X(in_serial) X(in_place) X(in_place_alias)   \
-            X(with_atomics) X(with_view) X(two_dimensions) X(not_asynchronous) X(ragged) X(thread_view)
+#define KERNELS(X)                                                                                          \
+    X(two_copies)                                                                                           \
+    X(trips_at_launch)                                                                                      \
+    X(into_registers)                                                                                       \
+    X(registers_at_launch)                                                                                  \
+    X(both_kinds)                                                                                           \
+    X(read_first)                                                                                           \
+    X(read_after)                                                                                           \
+    X(read_after_at_launch)                                                                                 \
+    X(through_table)                                                                                        \
+    X(through_copy)                                                                                         \
+    X(conditional)                                                                                          \
+    X(when_k)                                                                                               \
+    X(written_twice)                                                                                        \
+    X(written_in_part)                                                                                      \
+    X(siblings) X(sibling_reads_first) X(nested) X(in_serial) X(in_place) X(in_place_alias) X(with_atomics) \
+        X(with_view) X(two_dimensions) X(not_asynchronous) X(ragged) X(thread_view)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 

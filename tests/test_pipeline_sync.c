@@ -6,13 +6,18 @@
 #define PROTOTYPE(name) void name(void);
 
 /* Kernels with n and stages alone. */
-#define PLAIN(X)                                                                                         \
-    X(two_copies)                                                                                        \
-    X(into_registers)                                                                                    \
-    X(both_kinds)                                                                                        \
-    X(read_first) X(read_after) X(through_table) X(through_copy) X(when_k) X(written_twice)              \
-        X(written_in_part) X(in_serial) X(in_place_alias) X(with_atomics) X(with_view) X(two_dimensions) \
-            X(ragged) X(thread_view)
+#define PLAIN(X)                                                                                     \
+    X(two_copies)                                                                                    \
+    X(into_registers)                                                                                \
+    X(both_kinds)                                                                                    \
+    X(read_first)                                                                                    \
+    X(read_after)                                                                                    \
+    X(through_table)                                                                                 \
+    X(through_copy)                                                                                  \
+    X(when_k)                                                                                        \
+    X(written_twice)                                                                                 \
+    X(written_in_part) X(in_serial) X(in_place_alias) X(with_atomics) X(with_view) X(two_dimensions) \
+        X(ragged) X(thread_view)
 /* With n at launch. */
 #define LAUNCHED(X) X(trips_at_launch) X(registers_at_launch) X(read_after_at_launch)
 #define OTHERS(X) X(conditional) X(siblings) X(sibling_reads_first) X(nested) X(in_place) X(not_asynchronous)

@@ -3,11 +3,12 @@
  */
 #include "lower_run.h"
 
-#define KERNELS(X)                                                                             \
-    X(fill_part)                                                                               \
-    X(part_of_the_block)                                                                       \
-    X(counting) X(three_places) X(both_views) X(two_types) X(two_passes) X(behind_shared_flag) \
-        X(through_global) X(versions_by_hand)
+#define KERNELS(X)       \
+    X(fill_part)         \
+    X(part_of_the_block) \
+    X(counting)          \
+    X(three_places)      \
+    X(both_views) X(two_types) X(two_passes) X(behind_shared_flag) X(through_global) X(versions_by_hand)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 
