@@ -11,6 +11,7 @@
 #include "dsl/tile.h"
 #include "sim/tile_reference.h"
 
+/* clang-format off */
 #define KERNELS(X)                                                                                         \
     X(each_element)                                                                                        \
     X(gemv_naive)                                                                                          \
@@ -31,6 +32,7 @@
             X(region_outside) X(unwritten) X(divergent) X(shared_race) X(block_race) X(iteration_race)     \
                 X(endless) X(overlapping) X(wide_view) X(epochs) X(large) X(inherited) X(which_thread)     \
                     X(pair_race)
+/* clang-format on */
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 

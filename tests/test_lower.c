@@ -2,6 +2,7 @@
  * refuses, it refuses in words.  Kernels are those of lower_kernels.c. */
 #include "lower_run.h"
 
+/* clang-format off */
 #define KERNELS(X)                                                                                    \
     X(wide_copy)                                                                                      \
     X(wide_arithmetic)                                                                                \
@@ -19,6 +20,7 @@
         X(fill_shared) X(fill_before_loop) X(local_tiles) X(trips) X(launch_sizes) X(launch_trips)    \
             X(checked) X(atomics_of) X(too_much_shared) X(grid_of) X(threads_of) X(barrier_in_branch) \
                 X(barrier_behind_flag)
+/* clang-format on */
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 

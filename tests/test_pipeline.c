@@ -4,6 +4,7 @@
 
 #include "codegen/passes.h"
 
+/* clang-format off */
 #define KERNELS(X)                                                                                          \
     X(two_copies)                                                                                           \
     X(trips_at_launch)                                                                                      \
@@ -21,6 +22,7 @@
     X(written_in_part)                                                                                      \
     X(siblings) X(sibling_reads_first) X(nested) X(in_serial) X(in_place) X(in_place_alias) X(with_atomics) \
         X(with_view) X(two_dimensions) X(not_asynchronous) X(ragged) X(thread_view)
+/* clang-format on */
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 

@@ -6,6 +6,7 @@
 #define PROTOTYPE(name) void name(void);
 
 /* Kernels with n and stages alone. */
+/* clang-format off */
 #define PLAIN(X)                                                                                     \
     X(two_copies)                                                                                    \
     X(into_registers)                                                                                \
@@ -18,6 +19,7 @@
     X(written_twice)                                                                                 \
     X(written_in_part) X(in_serial) X(in_place_alias) X(with_atomics) X(with_view) X(two_dimensions) \
         X(ragged) X(thread_view)
+/* clang-format on */
 /* With n at launch. */
 #define LAUNCHED(X) X(trips_at_launch) X(registers_at_launch) X(read_after_at_launch)
 #define OTHERS(X) X(conditional) X(siblings) X(sibling_reads_first) X(nested) X(in_place) X(not_asynchronous)
