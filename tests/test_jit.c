@@ -649,14 +649,17 @@ Test(jit, stream_mode_records_rotating_launches_and_divides_the_replay_by_their_
     const tg_arg other[2] = {tg_arg_pointer((void *)0x30000), tg_arg_pointer((void *)0x40000)};
     rotation r = {jit, TG_CONFIG(N, 1024, block, 128), {two, other}};
     device_handle *d = NULL;
-    bench_figures figures;
+    bench_timer *timer = NULL;
+    tg_bench_figures figures;
     cr_assert_eq(device_open(0, &d), TG_OK, "%s", tg_error());
-    cr_assert_eq(bench_stream(d, launch_set, &r, 2, &figures), TG_OK, "%s", tg_error());
+    cr_assert_eq(bench_open(d, &timer), TG_OK, "%s", tg_error());
+    cr_assert_eq(bench_calls(timer, launch_set, &r, 2, NULL, &figures), TG_OK, "%s", tg_error());
     cr_expect_eq(fake->param[0], 0x30000, "the last of an even number of launches is set 1");
     cr_expect_eq(fake->broken_captures, 0);
     cr_expect_float_eq(figures.median_us * figures.launches, 1500.0, 1e-6,
                        "the double's replays take 1.5 ms");
     cr_expect(figures.samples > 10 && figures.min_us <= figures.median_us);
+    bench_close(timer);
     tg_jit_free(jit);
     device_close(d);
 }

@@ -417,6 +417,59 @@ TG_API int tg_info(tg_jit *jit, tg_config config, tg_kernel_info *info);
 /* The CUDA text for the current device's target, or sm_80 without a device.  Caller frees; NULL on error. */
 TG_API char *tg_source(tg_jit *jit, tg_config config);
 
+/* ---- how long it takes ---------------------------------------------------------------------------------- */
+
+/* What one timed sample is. */
+typedef enum tg_bench_mode {
+    /* A replay of a CUDA graph of many calls that rotate over sets of arguments.  With sets of at least twice the
+     * L2 cache together no call finds what an earlier one left there; with one small set the cache is hot. */
+    TG_BENCH_STREAM,
+    /* One call between two events, after the L2 cache was overwritten and read out of; a call then also pays for
+     * its launch's way through the GPU, as it would after an idle moment. */
+    TG_BENCH_COLD,
+    /* As TG_BENCH_STREAM, the calls launched one by one: for what a graph changes (the driver's own copies). */
+    TG_BENCH_LAUNCHES
+} tg_bench_mode;
+
+/* All zeros: the defaults. */
+typedef struct tg_bench_options {
+    tg_bench_mode mode;
+    double seconds;               /* time to spend on samples; 0: 0.1 */
+    double warm_up;               /* seconds of calls before them; 0: 0.025 */
+    int min_samples, max_samples; /* whatever the time; 0: 10 and 1000 */
+    /* Ends earlier, once the 95 % interval of the median is no wider than this share of it either way, or than
+     * 0.5 us; 0: uses the time. */
+    double precision;
+    /* Ends once the interval lies above this many microseconds: the call is out of the race.  0: never. */
+    double give_up_us;
+} tg_bench_options;
+
+/* Microseconds of one call. */
+typedef struct tg_bench_figures {
+    double median_us, low_us, high_us, min_us; /* low and high: the quartiles */
+    double interval_us;                        /* half the width of the 95 % interval of the median */
+    int samples;                               /* timed, after the warm-up */
+    int launches;                              /* calls in a sample: 1 in cold mode */
+    bool is_noisy;                             /* the interval is wider than 1 % and 0.5 us, either way */
+    bool gave_up;                              /* .give_up_us ended it */
+    int clock_mhz;                             /* of the SMs while samples ran; 0: the driver does not say */
+} tg_bench_figures;
+
+/* One call of what is to be timed, on `stream`, with set number `set` of its arguments: one launch or several,
+ * of this library's kernels or any other.  It must be ready for stream capture (tg_prepare()) and wait for
+ * nothing.  TG_OK, or a code that ends the measurement. */
+typedef int tg_bench_call(void *user, int set, void *stream);
+
+/* Times calls on the current context's device (else device 0), in a stream of its own, and waits for the end.
+ * The first round of calls, one a set, is not captured: it may compile.  `options` may be NULL.  Codes: TG_EARG
+ * for nsets below 1, TG_ENODEVICE, TG_EDRIVER, TG_ENOMEM, or what the call returned; *figures is then zero. */
+TG_API int tg_bench_calls(tg_bench_call *call, void *user, int nsets, const tg_bench_options *options,
+                          tg_bench_figures *figures);
+/* The same for launches of one kernel; `args`: nsets times nargs of them, set by set.  The kernel really runs: its
+ * outputs are those of the last call, and what it accumulates is accumulated many times. */
+TG_API int tg_bench(tg_jit *jit, tg_config config, int nsets, int nargs, const tg_arg *args,
+                    const tg_bench_options *options, tg_bench_figures *figures);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,138 +1,385 @@
-/* bench.c -- stream mode: replays of a graph of rotating launches, median of many. */
+/* bench.c -- see bench.h.  Read bench_calls() first, then sample_batch(), which queues one batch. */
+#define _POSIX_C_SOURCE 200809L
 #include "runtime/bench.h"
 
+#include <math.h>
 #include <stdlib.h>
 
+#include "runtime/bench_clock.h"
+#include "runtime/bench_flush.h"
 #include "runtime/error.h"
 
-enum { LAUNCHES = 120, REPLAYS = 15, WARM_UP = 2 };
+enum {
+    BATCH = 32,         /* samples between two looks at the clock */
+    MAX_LAUNCHES = 128, /* calls in a graph; more only make it dearer to build */
+    ESTIMATES = 5,
+    DEFAULT_MIN_SAMPLES = 10,
+    DEFAULT_MAX_SAMPLES = 1000
+};
 
+static const double default_seconds = 0.1, default_warm_up = 0.025;
+static const double graph_us = 4000.0; /* of a replay: events tell 0.5 us */
+static const double flush_us = 60.0;   /* of a flush: enough to launch a call of several kernels behind it */
+static const double noise_share = 0.01, event_us = 0.5;
+
+struct bench_timer {
+    device_handle *device;
+    const api_driver *driver;
+    void *stream;
+    void *events[2 * BATCH];
+    bench_flush flush;
+};
+
+/* One measurement. */
 typedef struct {
-    device_handle *d;
-    bench_launch *launch;
+    bench_timer *t;
+    tg_bench_call *call;
     void *user;
     int nsets;
-    const api_driver *driver;
-    void *stream, *start, *stop;
+    tg_bench_options how;
+    int launches; /* calls in a sample */
+    int next_set; /* cold mode rotates too */
     api_graph graph;
     api_graph_exec replay;
-} session;
+    double *us;
+    int n;
+} measurement;
 
-static int launch_round(const session *s, int n) {
-    for (int i = 0; i < n; i++) {
-        int code = s->launch(s->user, i % s->nsets, s->stream);
-        if (code != TG_OK) {
-            return code;
-        }
-    }
-    return TG_OK;
+static int driver_call(const bench_timer *t, const char *name, api_result code) {
+    return code == 0 ? TG_OK : api_driver_failed(t->driver, name, code);
 }
 
-static int driver_call(const session *s, const char *name, api_result code) {
-    return code == 0 ? TG_OK : api_driver_failed(s->driver, name, code);
-}
-
-/* Records the launches; a failed launch still ends the capture. */
-static int record(session *s) {
-    const api_driver *driver = s->driver;
-    int code = driver_call(s, "cuStreamBeginCapture", driver->capture_begin(s->stream, API_CAPTURE_RELAXED));
-    if (code != TG_OK) {
-        return code;
-    }
-    int launched = launch_round(s, LAUNCHES);
-    code = driver_call(s, "cuStreamEndCapture", driver->capture_end(s->stream, &s->graph));
-    if (launched != TG_OK || code != TG_OK) {
-        return launched != TG_OK ? launched : code;
-    }
-    return driver_call(s, "cuGraphInstantiateWithFlags", driver->graph_instantiate(&s->replay, s->graph, 0));
-}
-
-static int time_replay(const session *s, double *us) {
-    double milliseconds = 0.0;
-    int code = device_event_record(s->d, s->start, s->stream);
-    if (code == TG_OK) {
-        code = driver_call(s, "cuGraphLaunch", s->driver->graph_launch(s->replay, s->stream));
-    }
-    if (code == TG_OK) {
-        code = device_event_record(s->d, s->stop, s->stream);
-    }
-    if (code == TG_OK) {
-        code = device_event_elapsed(s->d, s->start, s->stop, &milliseconds);
-    }
-    *us = milliseconds * 1e3 / LAUNCHES;
-    return code;
-}
+/* ---- figures ------------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
+    const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static int measure(const session *s, bench_figures *out) {
-    double us[WARM_UP + REPLAYS];
-    for (int i = 0; i < WARM_UP + REPLAYS; i++) {
-        int code = time_replay(s, &us[i]);
-        if (code != TG_OK) {
-            return code;
-        }
-    }
-    double *sample = us + WARM_UP;
-    qsort(sample, REPLAYS, sizeof *sample, by_size);
-    *out = (bench_figures){
-        sample[REPLAYS / 2], sample[REPLAYS / 4], sample[3 * REPLAYS / 4], sample[0], REPLAYS, LAUNCHES};
-    return TG_OK;
+/* The interval is that of order statistics: whatever the distribution, the median lies between the samples
+ * number n/2 - 0.98 sqrt(n) and n/2 + 0.98 sqrt(n) in 95 of 100 cases. */
+void bench_summarise(double *us, int n, tg_bench_figures *figures) {
+    qsort(us, (size_t)n, sizeof *us, by_size);
+    const int away = (int)ceil(0.98 * sqrt((double)n));
+    const int low = n / 2 - away < 0 ? 0 : n / 2 - away;
+    const int high = n / 2 + away > n - 1 ? n - 1 : n / 2 + away;
+    const double median = us[n / 2], interval = (us[high] - us[low]) / 2.0;
+    *figures = (tg_bench_figures){.median_us = median,
+                                  .low_us = us[n / 4],
+                                  .high_us = us[n - 1 - n / 4],
+                                  .min_us = us[0],
+                                  .interval_us = interval,
+                                  .samples = n,
+                                  .is_noisy = interval > noise_share * median && interval > event_us};
 }
 
-static int session_open(session *s) {
-    s->driver = api_driver_open();
-    if (!s->driver) {
-        return TG_ENODEVICE;
-    }
-    int code = device_stream_new(s->d, &s->stream);
-    if (code == TG_OK) {
-        code = device_event_new(s->d, &s->start);
-    }
-    return code == TG_OK ? device_event_new(s->d, &s->stop) : code;
+int bench_sets(const device_info *device, double bytes, double times, int most) {
+    const double sets = ceil(times * (double)device->l2_bytes / (bytes > 1.0 ? bytes : 1.0));
+    return sets < 2.0 ? 2 : sets > (double)most ? most : (int)sets;
 }
 
-static void session_close(session *s) {
-    if (s->replay) {
-        s->driver->graph_exec_destroy(s->replay);
+/* ---- queueing ------------------------------------------------------------------------------------------ */
+
+/* Calls one by one, from set 0 on. */
+static int launch_calls(const measurement *m, int n) {
+    int code = TG_OK;
+    for (int i = 0; i < n && code == TG_OK; i++) {
+        code = m->call(m->user, i % m->nsets, m->t->stream);
     }
-    if (s->graph) {
-        s->driver->graph_destroy(s->graph);
-    }
-    if (s->start) {
-        device_event_free(s->d, s->start);
-    }
-    if (s->stop) {
-        device_event_free(s->d, s->stop);
-    }
-    if (s->stream) {
-        device_stream_free(s->d, s->stream);
-    }
+    return code;
 }
 
-int bench_stream(device_handle *d, bench_launch *launch, void *user, int nsets, bench_figures *out) {
-    session s = {.d = d, .launch = launch, .user = user, .nsets = nsets};
-    int code = device_enter(d);
+static int record_event(const measurement *m, int number) {
+    return device_event_record(m->t->device, m->t->events[number], m->t->stream);
+}
+
+/* What a sample times. */
+static int launch_sample(measurement *m) {
+    switch (m->how.mode) {
+    case TG_BENCH_STREAM:
+        return driver_call(m->t, "cuGraphLaunch", m->t->driver->graph_launch(m->replay, m->t->stream));
+    case TG_BENCH_LAUNCHES:
+        return launch_calls(m, m->launches);
+    case TG_BENCH_COLD:
+        break;
+    }
+    const int set = m->next_set;
+    m->next_set = (set + 1) % m->nsets;
+    return m->call(m->user, set, m->t->stream);
+}
+
+/* Sample i lies between the events 2i and 2i + 1 in cold mode, i and i + 1 otherwise. */
+static int queue_cold(measurement *m, int n) {
+    int code = TG_OK;
+    for (int i = 0; i < n && code == TG_OK; i++) {
+        code = bench_flush_enqueue(&m->t->flush, m->t->stream);
+        code = code ? code : record_event(m, 2 * i);
+        code = code ? code : launch_sample(m);
+        code = code ? code : record_event(m, 2 * i + 1);
+    }
+    return code;
+}
+
+static int queue_stream(measurement *m, int n) {
+    int code = launch_sample(m); /* the lead: the GPU is busy while the rest is queued */
+    code = code ? code : record_event(m, 0);
+    for (int i = 0; i < n && code == TG_OK; i++) {
+        code = launch_sample(m);
+        code = code ? code : record_event(m, i + 1);
+    }
+    return code;
+}
+
+/* Times n samples, at most BATCH, and keeps them. */
+static int sample_batch(measurement *m, int n) {
+    const bool is_cold = m->how.mode == TG_BENCH_COLD;
+    int code = is_cold ? queue_cold(m, n) : queue_stream(m, n);
+    for (int i = 0; i < n && code == TG_OK; i++) {
+        double milliseconds = 0.0;
+        const int first = is_cold ? 2 * i : i;
+        code =
+            device_event_elapsed(m->t->device, m->t->events[first], m->t->events[first + 1], &milliseconds);
+        m->us[m->n++] = milliseconds * 1e3 / m->launches;
+    }
+    return code;
+}
+
+/* ---- preparing ----------------------------------------------------------------------------------------- */
+
+/* Microseconds of n calls in a row, launched one by one. */
+static int time_calls(const measurement *m, int n, double *us) {
+    double milliseconds = 0.0;
+    int code = record_event(m, 0);
+    code = code ? code : launch_calls(m, n);
+    code = code ? code : record_event(m, 1);
+    code = code ? code : device_event_elapsed(m->t->device, m->t->events[0], m->t->events[1], &milliseconds);
+    *us = milliseconds * 1e3;
+    return code;
+}
+
+/* The first round may compile and load; what follows warms the GPU up and says how long a call takes. */
+static int warm_up(const measurement *m, double *call_us) {
+    int code = launch_calls(m, m->nsets);
+    code = code ? code : device_synchronize(m->t->device, m->t->stream);
+    code = code ? code : time_calls(m, ESTIMATES, call_us);
+    *call_us = *call_us > 0.0 ? *call_us / ESTIMATES : event_us;
+    const double rest = m->how.warm_up * 1e6 / *call_us;
+    const int n = rest < 1e4 ? (int)rest : 10000;
+    double total = 0.0;
+    if (code == TG_OK && n > ESTIMATES) {
+        code = time_calls(m, n, &total);
+        *call_us = total > 0.0 ? total / n : *call_us;
+    }
+    return code;
+}
+
+/* Whole rounds over the sets. */
+static int choose_launches(const measurement *m, double call_us) {
+    const double wanted = graph_us / call_us;
+    const int n = wanted > MAX_LAUNCHES ? MAX_LAUNCHES : wanted < 1.0 ? 1 : (int)wanted;
+    const int rounds = n / m->nsets;
+    return m->nsets * (rounds > 0 ? rounds : 1);
+}
+
+/* Records the calls; a failed call still ends the capture. */
+static int record_graph(measurement *m) {
+    const api_driver *driver = m->t->driver;
+    int code =
+        driver_call(m->t, "cuStreamBeginCapture", driver->capture_begin(m->t->stream, API_CAPTURE_RELAXED));
     if (code != TG_OK) {
         return code;
     }
-    code = session_open(&s);
-    if (code == TG_OK) {
-        code = launch_round(&s, nsets);
+    const int launched = launch_calls(m, m->launches);
+    code = driver_call(m->t, "cuStreamEndCapture", driver->capture_end(m->t->stream, &m->graph));
+    if (launched != TG_OK || code != TG_OK) {
+        return launched != TG_OK ? launched : code;
     }
-    if (code == TG_OK) {
-        code = device_synchronize(d, s.stream);
+    return driver_call(m->t, "cuGraphInstantiateWithFlags",
+                       driver->graph_instantiate(&m->replay, m->graph, 0));
+}
+
+/* The flush takes as long as the processor needs to launch what follows it. */
+static int prepare_cold(const measurement *m, double *flush) {
+    bench_timer *t = m->t;
+    double milliseconds = 0.0;
+    int code = t->flush.memory ? TG_OK : bench_flush_open(t->driver, device_ordinal(t->device), &t->flush);
+    t->flush.rounds = 1;
+    for (int i = 0; i < 2 && code == TG_OK; i++) { /* the first loads its kernel */
+        code = record_event(m, 0);
+        code = code ? code : bench_flush_enqueue(&t->flush, t->stream);
+        code = code ? code : record_event(m, 1);
+        code = code ? code : device_event_elapsed(t->device, t->events[0], t->events[1], &milliseconds);
     }
-    if (code == TG_OK) {
-        code = record(&s);
-    }
-    if (code == TG_OK) {
-        code = measure(&s, out);
-    }
-    session_close(&s);
-    device_leave(d);
+    *flush = milliseconds > 0.0 ? milliseconds * 1e3 : event_us;
+    t->flush.rounds = *flush < flush_us ? (int)ceil(flush_us / *flush) : 1;
+    *flush *= t->flush.rounds;
     return code;
+}
+
+/* Leaves what a sample costs, in microseconds, flush included. */
+static int prepare(measurement *m, double *sample_us) {
+    double call_us = 0.0, flush = 0.0;
+    int code = warm_up(m, &call_us);
+    if (code != TG_OK) {
+        return code;
+    }
+    if (m->how.mode == TG_BENCH_COLD) {
+        m->launches = 1;
+        code = prepare_cold(m, &flush);
+    } else {
+        m->launches = choose_launches(m, call_us);
+        code = m->how.mode == TG_BENCH_STREAM ? record_graph(m) : TG_OK;
+    }
+    *sample_us = call_us * m->launches + flush;
+    return code;
+}
+
+/* ---- measuring ----------------------------------------------------------------------------------------- */
+
+static bool is_enough(const measurement *m, tg_bench_figures *figures) {
+    const double interval = figures->interval_us, median = figures->median_us;
+    if (m->how.give_up_us > 0.0 && median - interval > m->how.give_up_us) {
+        figures->gave_up = true;
+        return true;
+    }
+    return m->how.precision > 0.0 && (interval <= m->how.precision * median || interval <= event_us);
+}
+
+static int count_samples(const measurement *m, double sample_us) {
+    const double wanted = m->how.seconds * 1e6 / sample_us;
+    return wanted < m->how.min_samples   ? m->how.min_samples
+           : wanted > m->how.max_samples ? m->how.max_samples
+                                         : (int)wanted;
+}
+
+static int measure(measurement *m, tg_bench_figures *figures) {
+    double sample_us = 0.0;
+    int code = prepare(m, &sample_us);
+    if (code != TG_OK) {
+        return code;
+    }
+    const int wanted = count_samples(m, sample_us);
+    m->us = malloc((size_t)wanted * sizeof *m->us);
+    if (!m->us) {
+        return error_set(TG_ENOMEM, "no memory for %d samples", wanted);
+    }
+    int clock_mhz = 0;
+    do {
+        const int least = m->n == 0 && m->how.min_samples < BATCH ? m->how.min_samples : BATCH;
+        code = sample_batch(m, wanted - m->n < least ? wanted - m->n : least);
+        if (code != TG_OK) {
+            return code;
+        }
+        clock_mhz = m->n == wanted || !clock_mhz ? bench_clock_mhz(m->t->device) : clock_mhz;
+        bench_summarise(m->us, m->n, figures);
+    } while (m->n < wanted && !is_enough(m, figures));
+    figures->launches = m->launches;
+    figures->clock_mhz = clock_mhz;
+    return TG_OK;
+}
+
+static tg_bench_options with_defaults(const tg_bench_options *options) {
+    tg_bench_options how = options ? *options : (tg_bench_options){0};
+    how.seconds = how.seconds > 0.0 ? how.seconds : default_seconds;
+    how.warm_up = how.warm_up > 0.0 ? how.warm_up : default_warm_up;
+    how.min_samples = how.min_samples > 0 ? how.min_samples : DEFAULT_MIN_SAMPLES;
+    how.max_samples = how.max_samples > 0 ? how.max_samples : DEFAULT_MAX_SAMPLES;
+    how.max_samples = how.max_samples > how.min_samples ? how.max_samples : how.min_samples;
+    return how;
+}
+
+int bench_calls(bench_timer *t, tg_bench_call *call, void *user, int nsets, const tg_bench_options *options,
+                tg_bench_figures *figures) {
+    *figures = (tg_bench_figures){0};
+    if (nsets < 1) {
+        return error_set(TG_EARG, "a measurement needs at least one set of arguments, not %d", nsets);
+    }
+    measurement m = {.t = t, .call = call, .user = user, .nsets = nsets, .how = with_defaults(options)};
+    int code = device_enter(t->device);
+    if (code != TG_OK) {
+        return code;
+    }
+    code = measure(&m, figures);
+    if (m.replay) {
+        t->driver->graph_exec_destroy(m.replay);
+    }
+    if (m.graph) {
+        t->driver->graph_destroy(m.graph);
+    }
+    device_leave(t->device);
+    free(m.us);
+    if (code != TG_OK) {
+        *figures = (tg_bench_figures){0};
+    }
+    return code;
+}
+
+/* ---- the timer ----------------------------------------------------------------------------------------- */
+
+int bench_open(device_handle *d, bench_timer **out) {
+    *out = NULL;
+    bench_timer *t = calloc(1, sizeof *t);
+    if (!t) {
+        return error_set(TG_ENOMEM, "no memory for a timer");
+    }
+    t->device = d;
+    t->driver = api_driver_open();
+    int code = t->driver ? device_stream_new(d, &t->stream) : TG_ENODEVICE;
+    for (int i = 0; i < 2 * BATCH && code == TG_OK; i++) {
+        code = device_event_new(d, &t->events[i]);
+    }
+    if (code != TG_OK) {
+        bench_close(t);
+        return code;
+    }
+    *out = t;
+    return TG_OK;
+}
+
+void bench_close(bench_timer *t) {
+    if (!t) {
+        return;
+    }
+    if (t->flush.memory && device_enter(t->device) == TG_OK) {
+        bench_flush_close(&t->flush);
+        device_leave(t->device);
+    }
+    for (int i = 0; i < 2 * BATCH; i++) {
+        device_event_free(t->device, t->events[i]);
+    }
+    device_stream_free(t->device, t->stream);
+    free(t);
+}
+
+/* ---- for programs -------------------------------------------------------------------------------------- */
+
+int tg_bench_calls(tg_bench_call *call, void *user, int nsets, const tg_bench_options *options,
+                   tg_bench_figures *figures) {
+    device_handle *d = NULL;
+    bench_timer *t = NULL;
+    *figures = (tg_bench_figures){0};
+    int code = device_open_current(&d);
+    code = code ? code : bench_open(d, &t);
+    code = code ? code : bench_calls(t, call, user, nsets, options, figures);
+    bench_close(t);
+    device_close(d);
+    return code;
+}
+
+typedef struct {
+    tg_jit *jit;
+    tg_config config;
+    int nargs;
+    const tg_arg *args;
+} launch_of_set;
+
+static int launch_set(void *user, int set, void *stream) {
+    const launch_of_set *l = user;
+    return tg_launch(l->jit, l->config, stream, l->nargs, l->args + (size_t)set * (size_t)l->nargs);
+}
+
+int tg_bench(tg_jit *jit, tg_config config, int nsets, int nargs, const tg_arg *args,
+             const tg_bench_options *options, tg_bench_figures *figures) {
+    launch_of_set l = {jit, config, nargs, args};
+    return tg_bench_calls(launch_set, &l, nsets, options, figures);
 }

@@ -1,8 +1,16 @@
-/* bench.h -- how long a kernel takes on a GPU.
+/* bench.h -- how long calls take on a GPU: the timer behind tg_bench(), with what it needs kept between uses.
  *
- * Stream mode: a CUDA graph of many launches that rotate over several sets of arguments, so that neither
- * launch overhead nor what the last launch left in the L2 cache counts; the graph is replayed and timed with
- * events. */
+ * Reads   a device, a call, sets of arguments.
+ * Leaves  tg_bench_figures: median, quartiles, interval.
+ *
+ * In every mode the GPU is kept busy from before the first sample of a batch to its last, so that the time that
+ * the processor takes to launch is in no sample:
+ *
+ *     stream   | graph (lead) | event | graph | event | graph | event ..      a sample: event to event
+ *     cold     | flush | event | call | event | flush | event | call | ..    a sample: its own pair
+ *
+ * A flush writes twice the L2 cache and then reads it: the write alone would leave its write-back to be done in the
+ * sample.  The host looks at the clock only between batches, which is also where a measurement may end. */
 #ifndef TG_RUNTIME_BENCH_H
 #define TG_RUNTIME_BENCH_H
 
@@ -10,17 +18,22 @@
 
 #include "runtime/device.h"
 
-typedef struct {
-    double median_us, low_us, high_us, min_us; /* of one call; low and high are the quartiles */
-    int samples;                               /* replays of the graph */
-    int launches;                              /* in the graph */
-} bench_figures;
+typedef struct bench_timer bench_timer;
 
-/* One call, of one launch or several, on the stream with set number `set` of the arguments: TG_OK or a code. */
-typedef int bench_launch(void *user, int set, void *stream);
+/* Streams, events and, once cold mode asks for it, the flush: made once, used for any number of measurements by
+ * one thread at a time.  `d` outlives it.  TG_OK, or a code with the error text. */
+int bench_open(device_handle *d, bench_timer **out);
+void bench_close(bench_timer *t); /* accepts NULL */
 
-/* Warms up first: that may compile.  Together the sets should be at least twice the L2 cache.  TG_OK, or a code
- * with the error text. */
-int bench_stream(device_handle *d, bench_launch *launch, void *user, int nsets, bench_figures *out);
+/* tg_bench_calls() on this timer; `options` may be NULL. */
+int bench_calls(bench_timer *t, tg_bench_call *call, void *user, int nsets, const tg_bench_options *options,
+                tg_bench_figures *figures);
+
+/* How many sets of arguments of so many bytes stream mode needs: together at least `times` L2 caches, 2 sets
+ * at least and `most` at most. */
+int bench_sets(const device_info *device, double bytes, double times, int most);
+
+/* The figures of n samples, which are sorted in place; launches, gave_up and clock_mhz are left 0. */
+void bench_summarise(double *us, int n, tg_bench_figures *figures);
 
 #endif

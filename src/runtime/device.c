@@ -189,6 +189,16 @@ void context_leave(context_scope *scope) {
 
 /* ---- an open device ------------------------------------------------------------------------------------ */
 
+static int new_handle(const api_driver *driver, api_context context, int ordinal, device_handle **out) {
+    device_handle *d = malloc(sizeof *d);
+    if (!d) {
+        return error_set(TG_ENOMEM, "no memory to open device %d", ordinal);
+    }
+    *d = (device_handle){driver, context, ordinal};
+    *out = d;
+    return TG_OK;
+}
+
 int device_open(int ordinal, device_handle **out) {
     *out = NULL;
     const api_driver *driver = api_driver_open();
@@ -197,16 +207,20 @@ int device_open(int ordinal, device_handle **out) {
     }
     api_context context;
     int status = device_primary(driver, ordinal, &context);
-    if (status != TG_OK) {
-        return status;
+    return status ? status : new_handle(driver, context, ordinal, out);
+}
+
+int device_open_current(device_handle **out) {
+    *out = NULL;
+    const api_driver *driver = api_driver_open();
+    if (!driver) {
+        return TG_ENODEVICE;
     }
-    device_handle *d = malloc(sizeof *d);
-    if (!d) {
-        return error_set(TG_ENOMEM, "no memory to open device %d", ordinal);
-    }
-    *d = (device_handle){driver, context, ordinal};
-    *out = d;
-    return TG_OK;
+    api_context context;
+    int ordinal = 0;
+    int status = device_stream_context(driver, NULL, &context);
+    status = status ? status : device_of_context(driver, context, &ordinal);
+    return status ? status : new_handle(driver, context, ordinal, out);
 }
 
 void device_close(device_handle *d) {

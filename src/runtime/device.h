@@ -34,6 +34,8 @@ int device_driver_version(void);
 /* A device's primary context, the one that the CUDA runtime uses too. */
 typedef struct device_handle device_handle;
 int device_open(int ordinal, device_handle **out);
+/* The thread's current context, whoever made it, else device 0's primary one. */
+int device_open_current(device_handle **out);
 void device_close(
     device_handle *d); /* accepts NULL; memory and streams go with device_free() and .._stream_free() */
 int device_ordinal(const device_handle *d);

@@ -232,8 +232,11 @@ static int time_stream(session *x, const arguments *all, gpu_run *run) {
         code = another_set(x, all, address[i], args[i]);
         all_sets.sets[i] = args[i];
     }
-    bench_figures figures;
-    code = code ? code : bench_stream(x->device, launch_set, &all_sets, n, &figures);
+    bench_timer *timer = NULL;
+    tg_bench_figures figures;
+    code = code ? code : bench_open(x->device, &timer);
+    code = code ? code : bench_calls(timer, launch_set, &all_sets, n, NULL, &figures);
+    bench_close(timer);
     if (!code) {
         run->median = figures.median_us;
         run->low = figures.low_us;
