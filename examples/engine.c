@@ -148,64 +148,95 @@ KERNEL(row_sum) {
  *     bytes 0, 1    an f16 scale
  *     byte 2 + j    weight j in the lower, weight 16 + j in the upper four bits; each counts from -8
  */
-enum { Q4_WEIGHTS = 32, Q4_BYTES = 18, Q4_WORDS = Q4_BYTES / 2 };
+enum { Q4_WEIGHTS = 32, Q4_BYTES = 18 };
 
-/* The four bits at `bit` of a word as a float, times 2^bit.  No conversion is needed: in the fraction of 2^23
- * they count units, which begin at 0 and not at -8. */
-static tg_expr q4_weight(tg_expr word, int bit) {
-    const tg_expr counted = bitcast(F32, bit_or(bit_and(word, 15 << bit), 0x4b000000));
-    return sub(counted, 8388608 + (8 << bit));
+/* Four bits in the fraction of an f16, and nothing else, are a number: so many times 2^-24, or 2^-20 where they
+ * stand four bits higher.  So one `bit_and` unpacks two weights, without a conversion of integers and without an
+ * offset, if the elements that they meet are as much larger. */
+static const double q4_scale[2] = {0x1p24, 0x1p20};
+static const int q4_bits[2] = {0x000f000f, 0x00f000f0};
+
+/* Either half of a word, an f16, as f32. */
+static tg_expr q4_half(tg_expr word, int upper) {
+    return f32(bitcast(F16, u16(upper ? shr(word, 16) : word)));
 }
 
-/* output[n] = sum over k of matrix[n, k] * vector[k].  A thread has the 32 elements of the vector that meet
- * a block of weights, and takes that block of every row of the tile: the scale, then eight words of four
- * weights each.  Products with weights of one place in their words are added up apart: they are 2^bit too
- * large. */
+/* The products of eight weights, four bytes that begin at byte 4 * j of block `b` of the pair, with their
+ * elements: added to sum[0] and sum[1], so that an addition need not wait for the last. */
+static void q4_word(tg_buf sum, tg_expr word, tg_buf elements, tg_expr p, int b, tg_expr j) {
+    for (int odd = 0; odd < 2; odd++) { /* bytes 0 and 2, then 1 and 3 */
+        let(bytes, odd ? shr(word, 8) : word);
+        for (int up = 0; up < 2; up++) { /* the lower, then the upper four bits, 16 weights on */
+            let(weights, bit_and(bytes, q4_bits[up]));
+            for (int half = 0; half < 2; half++) {
+                let(element, at(elements, p, b, up, add(mul(j, 4), odd + 2 * half)));
+                accum(at(sum, half), mul(q4_half(weights, half), element));
+            }
+        }
+    }
+}
+
+/* output[n] = sum over k of matrix[n, k] * vector[k].  A thread keeps the 64 elements of the vector that meet two
+ * neighbouring blocks of weights, and takes these two blocks, nine words, of every row.  `tile_n` rows are read
+ * at a time, while the next are on their way. */
 KERNEL(gemv_q4) {
     params(N, K, dtype);
-    tunables(block_n, 8, block_k, 2048, num_stages, 3, num_threads, 64);
+    tunables(block_n, 16, tile_n, 4, num_stages, 3, num_threads, 224);
     REQUIRE_FLOAT(dtype);
     require(K % Q4_WEIGHTS == 0, "K must be a multiple of 32: weights come in blocks of 32");
-    require(block_k % Q4_WEIGHTS == 0, "block_k must be a multiple of 32");
-    const int64_t blocks = block_k / Q4_WEIGHTS;
-    tensor(vector, dtype, K / Q4_WEIGHTS, Q4_WEIGHTS);
+    require(tile_n > 0 && block_n % tile_n == 0, "block_n must be a multiple of tile_n");
+    require(K <= 128 * num_threads, "a thread would hold more than 128 elements of the vector");
+    const int64_t pairs = ceildiv(K, 2 * Q4_WEIGHTS), tiles = block_n / tile_n;
+    tensor(vector, dtype, K);
     tensor(matrix, U8, N, K / Q4_WEIGHTS * Q4_BYTES);
     tensor(output, F32, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
-        shared(vector_shared, dtype, blocks, Q4_WEIGHTS);
-        shared(matrix_shared, U8, block_n, blocks * Q4_BYTES);
-        const tg_buf scales = view(matrix_shared, F16, block_n, blocks, Q4_WORDS);
-        const tg_buf words = view(matrix_shared, U16, block_n, blocks, Q4_WORDS);
-        reducer(sums, SUM, F32, block_n);
-        clear(sums);
+        fragment(elements, F32, pairs, 2, 2, Q4_WEIGHTS / 2);
+        fragment(offset, F32, pairs, 2);
+        shared(matrix_shared, U8, tile_n, pairs * 2 * Q4_BYTES);
+        const tg_buf words = view(matrix_shared, U32, tile_n, pairs, Q4_BYTES / 2);
 
-        pipelined(pid_k, ceildiv(K, block_k), num_stages) {
-            copy(tile(vector, pid_k, 0), vector_shared);
-            copy(tile(matrix, pid_n, pid_k), matrix_shared);
-            parallel(b, blocks) {
-                local(elements, F32, Q4_WEIGHTS);
-                copy(from(vector_shared, b, 0), elements);
-                unrolled(i, block_n) {
-                    local(part, F32, 4);
-                    clear(part);
-                    unrolled(j, Q4_WORDS - 1) {
-                        let(word, u32(at(words, i, b, add(j, 1))));
-                        for (int n = 0; n < 4;
-                             n++) { /* the lower half of a byte, then the upper: 16 weights on */
-                            let(element, at(elements, add(mul(j, 2), n / 2 + n % 2 * 16)));
-                            accum(at(part, n), mul(q4_weight(word, 4 * n), element));
-                        }
+        parallel(p, pairs) {
+            for (int b = 0; b < 2; b++) {
+                local(sum, F32);
+                clear(sum);
+                for (int up = 0; up < 2; up++) {
+                    vectorized(k, Q4_WEIGHTS / 2) {
+                        let(col, add(mul(p, 2 * Q4_WEIGHTS), b * Q4_WEIGHTS + up * Q4_WEIGHTS / 2, k));
+                        let(element, f32(choose(lt(col, K), at(vector, col), 0)));
+                        accum(sum, element);
+                        set(at(elements, p, b, up, k), mul(element, q4_scale[up]));
                     }
-                    let(sum, add(at(part, 0), mul(at(part, 1), 0x1p-4), mul(at(part, 2), 0x1p-8),
-                                 mul(at(part, 3), 0x1p-12)));
-                    accum(at(sums, i), mul(f32(at(scales, i, b, 0)), sum));
                 }
+                set(at(offset, p, b), mul(sum, -8)); /* weights count from -8 */
             }
         }
 
-        finalize(sums);
-        copy(sums, tile(output, pid_n));
+        pipelined(i_tile, tiles, num_stages) {
+            reducer(sums, SUM, F32, tile_n);
+            copy(tile(matrix, mad(pid_n, tiles, i_tile), 0), matrix_shared);
+            clear(sums);
+            parallel(p, pairs) {
+                unrolled(i, tile_n) {
+                    for (int b = 0; b < 2; b++) {
+                        local(sum, F32, 2);
+                        set(at(sum, 0), at(offset, p, b));
+                        set(at(sum, 1), 0);
+                        unrolled(j, Q4_WEIGHTS /
+                                        8) { /* behind the scale; the first block's words lie across two */
+                            tg_expr word = u32(at(words, i, p, add(j, b ? 5 : 0)));
+                            let(four, b ? word : bit_or(shr(word, 16), shl(at(words, i, p, add(j, 1)), 16)));
+                            q4_word(sum, four, elements, p, b, j);
+                        }
+                        let(scale, q4_half(u32(at(words, i, p, 4 * b)), b));
+                        accum(at(sums, i), mul(scale, add(at(sum, 0), at(sum, 1))));
+                    }
+                }
+            }
+            finalize(sums);
+            copy(sums, tile(output, mad(pid_n, tiles, i_tile)));
+        }
     }
 }
 

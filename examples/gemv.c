@@ -399,16 +399,17 @@ KERNEL(thread_intra_block_split_k) {
 /* ---- block view --------------------------------------------------------------------------------------- */
 
 /* The schedule of thread_naive in four steps: make room for tiles, copy them in, compute, copy the result
- * out.  Which thread does what, how wide the accesses are and where barriers stand is no longer said. */
+ * out.  Which thread does what, how wide the accesses are and where barriers stand is no longer said.  With more
+ * threads than rows all of them copy, and the sum of a row is added up by several threads alike. */
 KERNEL(block_naive) {
     params(N, K, dtype);
-    tunables(block_n, 128, block_k, 128);
+    tunables(block_n, 128, block_k, 128, num_threads, block_n);
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
     tensor(output, dtype, N);
 
-    grid(pid_n, ceildiv(N, block_n)) threads(block_n) {
+    grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
         shared(vector_shared, dtype, block_k);
         shared(matrix_shared, dtype, block_n, block_k);
         fragment(accumulator, F32, block_n);
@@ -510,13 +511,13 @@ KERNEL(cast_output) {
 /* block_naive with one word changed: the copies of later tiles run while this tile is added up. */
 KERNEL(block_pipelined) {
     params(N, K, dtype);
-    tunables(block_n, 128, block_k, 128, num_stages, 2);
+    tunables(block_n, 128, block_k, 128, num_stages, 2, num_threads, block_n);
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
     tensor(output, dtype, N);
 
-    grid(pid_n, ceildiv(N, block_n)) threads(block_n) {
+    grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
         shared(vector_shared, dtype, block_k);
         shared(matrix_shared, dtype, block_n, block_k);
         fragment(accumulator, F32, block_n);

@@ -282,6 +282,10 @@ Test(gallery, gemv_in_block_view) {
         for (int stages = 0; stages <= 4; stages++) {
             check("block_pipelined", gemv_reference, TG_CONFIG(SHAPE(s, type), num_stages, stages), 0);
         }
+        for (int threads = 1; threads <= 64; threads += 21) { /* fewer than rows, and more */
+            check("block_naive", gemv_reference, TG_CONFIG(SHAPE(s, type), num_threads, threads), 0);
+            check("block_pipelined", gemv_reference, TG_CONFIG(SHAPE(s, type), num_threads, threads), 0);
+        }
         for (int threads = 31; threads <= 97; threads += 33) {
             check("block_alloc_reducer", gemv_reference, TG_CONFIG(SHAPE(s, type), num_threads, threads), 0);
         }
@@ -322,11 +326,11 @@ Test(gallery, gemv_split_in_steps) {
 
 Test(gallery, gemv_of_4_bit_weights) {
     static const int64_t sizes[][5] = {
-        {1, 32, 1, 32, 1}, {5, 96, 2, 64, 31}, {8, 256, 4, 128, 32}, {3, 544, 8, 96, 48}};
-    for (int s = 0; s < 4; s++) {
+        {1, 32, 1, 1, 1}, {5, 96, 2, 1, 31}, {8, 256, 4, 2, 32}, {3, 544, 8, 8, 48}, {13, 544, 12, 3, 5}};
+    for (int s = 0; s < 5; s++) {
         check_with("gemv_q4", gemv_q4_reference, gemv_q4_inputs,
                    TG_CONFIG(N, sizes[s][0], K, sizes[s][1], dtype, s % 2 ? TG_F32 : TG_F16, block_n,
-                             sizes[s][2], block_k, sizes[s][3], num_threads, sizes[s][4], num_stages, s),
+                             sizes[s][2], tile_n, sizes[s][3], num_threads, sizes[s][4], num_stages, s),
                    0);
     }
 }
