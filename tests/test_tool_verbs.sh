@@ -145,6 +145,42 @@ if ${CC:-cc} -std=gnu11 -shared -fPIC -Iinclude "$work/user.c" -o "$work/user.so
     expect 0 "^ok good: error 0.00e\+00 of 0e\+00" run good -k "$work/user.so" --device sim
 fi
 
+# ---- run --configs ----------------------------------------------------------------------------------------
+
+expect 0 "^ok thread_naive_split_k: 4 configurations right, 0 wrong, 0 refused$" run thread_naive_split_k -p N=8 \
+    -p K=64 -p block_k=32 --configs 3 --device sim
+expect 0 "^1 refused: 32 \* 256 threads in a block; at most 1024 are possible$" run thread_naive_split_k -p N=8 -p K=64 \
+    --configs all --device sim
+cat >"$work/twist.c" <<'END'
+#include <tegula/kernel.h>
+KERNEL(twisted) {
+    params(n);
+    tunables(block_n, 16, twist, 0);
+    require(twist != 3, "three twists are too many");
+    tensor(x, F32, n);
+    tensor(y, F32, n);
+    grid(pid, n / block_n) threads(tid, block_n) {
+        let(i, add(mul(pid, block_n), tid));
+        set(at(y, i), mul(at(x, i), twist == 2 ? 3.0 : 2.0));
+    }
+}
+void twisted_reference(const tg_config *config, void *const args[]) {
+    int64_t n = 0;
+    tg_config_get(config, "n", &n);
+    for (int64_t i = 0; i < n; i++) ((float *)args[1])[i] = 2 * ((float *)args[0])[i];
+}
+END
+echo 'twisted: {params: {n: 64}, tune: {block_n: [16, 32], twist: [0, 1, 2, 3]}}' >"$work/twist.yaml"
+expect 1 "^FAILED twisted: 5 configurations right, 2 wrong, 2 refused$" run twisted -k "$work/twist.c" --configs all --device sim
+holds "run --configs names the wrong configurations" [ "$(grep -c '^twisted n=64 block_n=.* twist=2$' "$work/out")" = 2 ]
+holds "run --configs gives the reason of the refused" grep -q "^2 refused: three twists are too many$" "$work/out"
+expect 1 '"why": "three twists are too many"' run twisted -k "$work/twist.c" --configs all --device sim --json -q
+holds "run --configs --json is JSON" json_is_whole
+expect 2 "^FAILED twisted: 0 configurations right, 0 wrong, 3 refused$" run twisted -k "$work/twist.c" -p twist=3 --configs all --device sim
+expect 2 "configs" run twisted -k "$work/twist.c" --configs few --device sim
+echo 'twisted: {params: {n: 64}, tune: {a: [1, 2], block_n: [16, 32]}}' >"$work/twist.yaml"
+expect 2 "'a'" run twisted -k "$work/twist.c" --configs all --device sim
+
 # ---- bench and cache --------------------------------------------------------------------------------------
 
 if have_nvrtc; then

@@ -69,6 +69,7 @@ typedef enum option_id {
     O_SAVE,
     O_CHECK,
     O_STRICT,
+    O_CONFIGS,
     O_CUDA,
     O_JIT,
     O_REPEAT,
@@ -113,6 +114,8 @@ static const option_row rows[] = {
     {O_CHECK, "check", 0, NULL, EXPLAIN,
      "races, bounds, what nothing wrote, barriers: in every block, and nothing else"},
     {O_STRICT, "strict", 0, NULL, RUN | EXPLAIN, "threads that write the same value race too"},
+    {O_CONFIGS, "configs", 0, "N|all", RUN,
+     "the default and N seeded configurations of the tune space, or all"},
     {O_CUDA, "cuda", 0, "FILE.cu", RUN, "run this text instead: the same grid, arguments and checks (GPU)"},
     {O_JIT, "jit", 0, NULL, BENCH, "time the compiler itself; needs no GPU"},
     {O_REPEAT, "repeat", 0, "N", BENCH, "measurements of each figure"},
@@ -341,6 +344,14 @@ static bool seed_option(options *o, const option_row *row, const char *word, tex
     return is_good;
 }
 
+static bool configs_option(options *o, const option_row *row, const char *word, text *error) {
+    if (strcmp(word, "all") == 0) {
+        o->configs = CONFIGS_ALL;
+        return true;
+    }
+    return small_number(row, word, 1, 1000000, &o->configs, error);
+}
+
 static bool take_option(options *o, const option_row *row, const char *word, text *error) {
     const char *kept = word ? arena_copy(&o->memory, word) : NULL;
     switch (row->id) {
@@ -358,6 +369,8 @@ static bool take_option(options *o, const option_row *row, const char *word, tex
         return small_number(row, word, 40, 1000, &o->width, error);
     case O_REPEAT:
         return small_number(row, word, 1, 100000, &o->repeat, error);
+    case O_CONFIGS:
+        return configs_option(o, row, word, error);
     case O_TIMEOUT:
         return timeout_option(o, word, error);
     case O_IN:

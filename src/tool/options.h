@@ -14,6 +14,8 @@
 
 enum { OPTIONS_MAX_OPERANDS = 64, OPTIONS_MAX_FILES = 16, OPTIONS_MAX_INPUTS = 64, OPTIONS_MAX_SWEEP = 256 };
 
+enum { CONFIGS_ALL = -1 };
+
 /* -p NAME=VALUE,.. : integers and element types; a real number for a scalar argument. */
 typedef struct setting {
     const char *name;
@@ -61,6 +63,7 @@ typedef struct options {
     bool lines, body, lineinfo, strict;
     bool check; /* explain */
     int width;
+    int configs; /* run: how many of the tune space besides the default; CONFIGS_ALL; 0: --configs was not given */
     int ninputs;
     input_file inputs[OPTIONS_MAX_INPUTS];
 

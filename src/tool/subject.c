@@ -178,7 +178,9 @@ static int fail_build(const subject *s, int code) {
         return tool_fail_code(code, s->kernel->name);
     }
     fflush(stdout);
-    tg_report(k, stderr);
+    if (!s->keeps_quiet) {
+        tg_report(k, stderr);
+    }
     if (k->errors.n == 0 && !k->unmet) {
         return tool_fail_code(code, s->kernel->name);
     }
@@ -199,6 +201,14 @@ int subject_build_one(const options *o, const pipeline_options *how, subject *s)
 int subject_build(const options *o, const pipeline_options *how, subject *s) {
     const int status = subject_build_one(o, how, s);
     return status ? status : steps_build(o, how, s);
+}
+
+const char *subject_refusal(const subject *s) {
+    const tg_kernel *k = s->result.kernel;
+    if (!k || (k->errors.n == 0 && !k->unmet)) {
+        return NULL;
+    }
+    return k->unmet ? k->unmet : k->errors.message[0].text;
 }
 
 void subject_free(subject *s) {

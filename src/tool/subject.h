@@ -32,6 +32,7 @@ typedef struct subject_arg {
 
 typedef struct subject {
     const gallery_kernel *kernel;
+    bool keeps_quiet; /* mistakes of the builder are not printed: subject_refusal() has the first */
     const void *user; /* what the builder reads through tg_user() */
     size_t user_size;
     tg_config config; /* YAML's params, then those of the command line */
@@ -58,6 +59,8 @@ int subject_choose_device(const options *o, int major, int minor, const char *na
 int subject_build(const options *o, const pipeline_options *how, subject *s);
 /* The subject's own kernel alone. */
 int subject_build_one(const options *o, const pipeline_options *how, subject *s);
+/* Why the kernel was not built: the reason of a require(), else the first mistake; NULL for other failures. */
+const char *subject_refusal(const subject *s);
 void subject_free(subject *s);
 
 /* The one kernel that the command line names. */

@@ -1,35 +1,22 @@
 /* verb_run.c -- `tegula run KERNEL`: runs a kernel on inputs and compares with the reference.
  *
  * In a child process: build, make the arguments, run (simulator or GPU), run the reference, compare, say so.
- * The last line on stdout begins "ok" or "FAILED". */
+ * The last line on stdout begins "ok" or "FAILED".  Several configurations at once: run_configs.c. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/sim.h"
+#include "tool/verb_run.h"
+
 #include "tool/child.h"
-#include "tool/compare.h"
-#include "tool/gpu.h"
 #include "tool/npy.h"
 #include "tool/progress.h"
-#include "tool/reference.h"
 #include "tool/report.h"
 #include "tool/tool.h"
 
 enum { GPU_LAUNCHES = 20 };
-
-typedef struct outcome {
-    bool on_gpu;
-    device_info device;
-    gpu_run gpu;
-    sim_result sim;
-    reference_run reference;
-    int ncompared;
-    comparison compared[INPUTS_MAX];
-    bool has_findings; /* that fail */
-} outcome;
 
 /* ---- the simulator ------------------------------------------------------------------------------------- */
 
@@ -335,10 +322,9 @@ static void print_json(const subject *s, const outcome *out, bool is_good, text 
     json_end(&j);
 }
 
-/* ---- the verb ------------------------------------------------------------------------------------------ */
+/* ---- running it ---------------------------------------------------------------------------------------- */
 
-static int report(const options *o, const subject *s, arguments *all, outcome *out) {
-    text t = {0};
+static int judge(const options *o, const subject *s, arguments *all, outcome *out) {
     out->has_findings = findings_failed(&out->sim.findings, o->strict) ||
                         findings_failed(&out->reference.tile.findings, o->strict);
     if (o->save) {
@@ -347,14 +333,13 @@ static int report(const options *o, const subject *s, arguments *all, outcome *o
             return status;
         }
     }
-    const bool is_good = compare_all(o, s, all, out) && !out->has_findings;
+    out->is_good = compare_all(o, s, all, out) && !out->has_findings;
     if (o->json) {
-        print_json(s, out, is_good, &t);
+        print_json(s, out, out->is_good, &out->report);
     } else {
-        print_text(o, s, out, is_good, &t);
+        print_text(o, s, out, out->is_good, &out->report);
     }
-    const int status = report_text(o, &t);
-    return status ? status : is_good ? STATUS_GOOD : STATUS_WRONG;
+    return STATUS_GOOD;
 }
 
 /* --cuda: the text instead of the kernel's own. */
@@ -387,8 +372,7 @@ static int run_arguments(const options *o, const subject *s, arguments *all, out
     }
     free(cuda);
     status = status ? status : reference_compute(o, s, all, &out->reference);
-    status = status ? status : report(o, s, all, out);
-    return status;
+    return status ? status : judge(o, s, all, out);
 }
 
 static int choose(const options *o, subject *s, outcome *out) {
@@ -403,7 +387,7 @@ static int choose(const options *o, subject *s, outcome *out) {
                        : subject_choose(o, "a100", s);
 }
 
-static int run_subject(const options *o, subject *s, outcome *out) {
+int run_subject(const options *o, subject *s, outcome *out) {
     const pipeline_options how = {.lineinfo = o->lineinfo};
     arguments all = {0};
     int status = choose(o, s, out);
@@ -414,19 +398,36 @@ static int run_subject(const options *o, subject *s, outcome *out) {
     return status;
 }
 
+void run_free(outcome *out) {
+    sim_free(&out->sim);
+    reference_free(&out->reference.tile);
+    text_free(&out->report);
+}
+
+/* ---- the verb ------------------------------------------------------------------------------------------ */
+
+static int run_one(const options *o, const gallery *g, const operand *which, outcome *out) {
+    subject s;
+    int status = subject_open(o, g, which, &s);
+    status = status ? status : run_subject(o, &s, out);
+    if (!status) {
+        status = report_text(o, &out->report);
+        status = status ? status : out->is_good ? STATUS_GOOD : STATUS_WRONG;
+    }
+    subject_free(&s);
+    return status;
+}
+
 static int run(const options *o, gallery *g) {
     const operand *which;
-    subject s;
-    outcome *out = calloc(1, sizeof *out);
-    int status = out ? subject_only(o, &which) : tool_fail(STATUS_LACKING, "out of memory");
-    if (!status) {
-        status = subject_open(o, g, which, &s);
-        status = status ? status : run_subject(o, &s, out);
-        subject_free(&s);
+    int status = subject_only(o, &which);
+    if (status || o->configs) {
+        return status ? status : run_configs(o, g, which);
     }
+    outcome *out = calloc(1, sizeof *out);
+    status = out ? run_one(o, g, which, out) : tool_fail(STATUS_LACKING, "out of memory");
     if (out) {
-        sim_free(&out->sim);
-        reference_free(&out->reference.tile);
+        run_free(out);
     }
     free(out);
     return status;
