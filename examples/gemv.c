@@ -20,6 +20,7 @@ KERNEL(thread_naive) {
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_n, block_n) {
@@ -62,6 +63,7 @@ KERNEL(thread_naive_split_k) {
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_n, block_n, tid_k, block_k) {
@@ -96,6 +98,7 @@ KERNEL(thread_coalesced_naive_split_k) {
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_k, block_k, tid_n, block_n) {
@@ -133,6 +136,7 @@ KERNEL(thread_split_k) {
     const int64_t tile_k = block_k / reduce_threads;
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_n, block_n, tid_k, reduce_threads) {
@@ -176,6 +180,7 @@ KERNEL(thread_coalesced_split_k) {
     const int64_t tile_k = block_k / reduce_threads;
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_k, reduce_threads, tid_n, block_n) {
@@ -228,6 +233,7 @@ KERNEL(thread_vectorized_split_k) {
     const int64_t block_k = reduce_threads * tile_k;
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_n, block_n, tid_k, reduce_threads) {
@@ -273,6 +279,7 @@ KERNEL(thread_allreduce_split_k) {
     const int64_t block_k = reduce_threads * tile_k;
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_n, block_n, tid_k, reduce_threads) {
@@ -312,6 +319,7 @@ KERNEL(thread_shared_memory_split_k) {
     const int64_t block_k = reduce_threads * tile_k;
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_k, reduce_threads, tid_n, block_n) {
@@ -363,6 +371,7 @@ KERNEL(thread_intra_block_split_k) {
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_k, block_k, tid_n, block_n) {
@@ -407,6 +416,7 @@ KERNEL(block_naive) {
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
@@ -438,6 +448,7 @@ KERNEL(block_split_k) {
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, F32, N);
 
     grid(pid_n, ceildiv(N, block_n), pid_k, ceildiv(K, block_k)) threads(block_n) {
@@ -470,6 +481,7 @@ KERNEL(block_split_k_v2) {
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, F32, N);
 
     grid(pid_n, ceildiv(N, block_n), pid_k, ceildiv(K, block_k)) threads(block_n) {
@@ -515,6 +527,7 @@ KERNEL(block_pipelined) {
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
@@ -546,6 +559,7 @@ KERNEL(block_alloc_reducer) {
     require(block_n * block_k <= 128 * num_threads, "a thread would hold more than 128 elements of a tile");
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
+    constant(matrix);
     tensor(output, dtype, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {

@@ -450,6 +450,8 @@ EXPORT api_result cuLaunchKernelEx(const api_launch_config *config, api_function
     memcpy(state.block, l->block, sizeof state.block);
     state.shared_bytes = l->shared_bytes;
     state.stream = l->stream;
+    state.n_attributes = l->n_attributes;
+    state.attribute = l->n_attributes ? l->attributes[0].id : 0;
     state.context = stack[depth - 1];
     memcpy(state.kernel, function->name, sizeof state.kernel);
     for (int i = 0; i < state.n_params; i++) {

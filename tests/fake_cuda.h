@@ -33,6 +33,7 @@ typedef struct {
     unsigned grid[3], block[3], shared_bytes;
     struct CUstream_st *stream;
     struct CUctx_st *context;
+    unsigned n_attributes, attribute; /* how many the launch had, and the first one's number */
     uint64_t param[FAKE_MAX_PARAMS];
     char kernel[64];
 } fake_cuda;

@@ -153,7 +153,7 @@ static inline void expect_agreement(lowered *l, int64_t rows) {
 /* ---- looking at thread IR ------------------------------------------------------------------------------ */
 
 typedef struct tally {
-    int of[THREAD_WAIT + 1];
+    int of[THREAD_GRID_WAIT + 1];
     int lanes;  /* of the widest store */
     int widest; /* bytes of it */
 } tally;

@@ -175,8 +175,8 @@ static void run_call(call *c, uint64_t seed) {
 }
 
 /* The same kernel, lowered for a target. */
-static void simulate_call(call *c, const char *machine) {
-    const pipeline_options how = {.target = target_find(machine), .verify = true};
+static void simulate_call(call *c, const char *machine, bool dependent) {
+    const pipeline_options how = {.target = target_find(machine), .verify = true, .dependent = dependent};
     const pipeline_input input = {
         .name = c->k->name, .build = builder_of(c->k->name), .config = &c->k->config};
     const sim_options options = {.strict = true};
@@ -253,9 +253,11 @@ static void check_with(const char *name, reference_function *reference, referenc
     compare(&c);
     run_call(&c, 77);
     compare(&c);
-    simulate_call(&c, "sm_80");
+    simulate_call(&c, "sm_80", false);
     compare(&c);
-    simulate_call(&c, "sim64");
+    simulate_call(&c, "sim64", false);
+    compare(&c);
+    simulate_call(&c, "sm_90a", true);
     compare(&c);
     close_call(&c);
 }
@@ -306,7 +308,7 @@ static void check_steps(const char *name, tg_config config) {
         if (way == 0) {
             run_call(&c, 3);
         } else {
-            simulate_call(&c, "sm_80");
+            simulate_call(&c, "sm_80", false);
         }
         memcpy(last.before[0], c.arg[2].data, c.arg[2].bytes);
         run_call(&last, 3);

@@ -7,7 +7,8 @@
  *     NAME.err     instead of these three: the mistakes, as a user sees them
  *
  * Run from the project's root.  TEGULA_RECORD=1 build/tests/test_golden writes the texts anew: read the difference.
- * Kernels whose name ends in a target's name are made for that, the others for sm_90a. */
+ * Kernels whose name ends in a target's name are made for that, the others for sm_90a; those with
+ * dependent_launch in their names are launched so. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,9 @@ static const target *target_of(const char *name) {
 static int compile(const tg_kernel_record *r, pipeline_result *result) {
     const tg_config nothing = {0};
     const pipeline_input input = {.name = r->name, .build = r->build, .config = &nothing};
-    const pipeline_options options = {.target = target_of(r->name), .verify = true};
+    const pipeline_options options = {.target = target_of(r->name),
+                                      .verify = true,
+                                      .dependent = strstr(r->name, "dependent_launch") != NULL};
     return pipeline_run(&input, &options, result);
 }
 

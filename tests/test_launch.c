@@ -147,6 +147,37 @@ Test(launch, parameters_grid_and_threads_reach_the_driver) {
     cr_expect_eq(fake->wrong_context, 0);
 }
 
+Test(launch, a_scalar_of_64_bits_without_sign_takes_all_of_them) {
+    plan_param *count = &params[COUNT];
+    const int64_t type = count->type;
+    tg_arg args[N_ARGS];
+    good_args(args);
+    count->type = TG_U64;
+    args[COUNT] = tg_arg_uint(UINT64_MAX);
+    cr_expect_eq(run(args), TG_OK, "%s", tg_error());
+    cr_expect_eq(fake->param[COUNT], UINT64_MAX);
+    args[COUNT] = tg_arg_int(7);
+    cr_expect_eq(run(args), TG_OK, "%s", tg_error());
+    args[COUNT] = tg_arg_int(-1);
+    expect_error(args, TG_EARG, "'n': -1 is not in 0..18446744073709551615");
+    count->type = TG_I64;
+    args[COUNT] = tg_arg_uint(UINT64_C(1) << 63);
+    expect_error(args, TG_EARG, "'n': 9223372036854775808 is not in");
+    count->type = type;
+}
+
+Test(launch, a_dependent_launch_says_so_to_the_driver) {
+    tg_arg args[N_ARGS];
+    good_args(args);
+    cr_assert_eq(run(args), TG_OK);
+    cr_expect_eq(fake->n_attributes, 0);
+    plan.dependent_launch = true;
+    cr_assert_eq(run(args), TG_OK);
+    cr_expect_eq(fake->n_attributes, 1);
+    cr_expect_eq(fake->attribute, API_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION);
+    plan.dependent_launch = false;
+}
+
 Test(launch, the_number_of_arguments_is_checked) {
     tg_arg args[N_ARGS];
     good_args(args);
@@ -167,6 +198,8 @@ Test(launch, kinds_and_ranges_of_scalars_are_checked) {
         {COUNT, {TG_ARG_POINTER, NULL, 0, 0}, "argument 5, 'n', is a pointer"},
         {EPS, {TG_ARG_INT, NULL, 1, 0}, "argument 4, 'eps', is an integer; tg_arg_float() is wanted"},
         {FLAG, {TG_ARG_INT, NULL, 2, 0}, "'flag': 2 is not in 0..1"},
+        {FLAG, {TG_ARG_UINT, NULL, -1, 0}, "'flag': 18446744073709551615 is not in 0..1"},
+        {COUNT, {TG_ARG_UINT, NULL, INT64_C(1) << 31, 0}, "'n': 2147483648 is not in"},
         {MATRIX, {TG_ARG_INT, NULL, 2, 0}, "'matrix', is an integer"},
         {MATRIX, {TG_ARG_POINTER, NULL, 0, 0}, "'matrix', is a null pointer"},
     };

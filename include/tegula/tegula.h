@@ -356,11 +356,11 @@ typedef void tg_log_function(tg_log_level level, const char *text, void *user);
 TG_API void tg_set_log(tg_log_function *fn, void *user);
 
 /* One argument of a launch. */
-typedef enum { TG_ARG_POINTER, TG_ARG_INT, TG_ARG_FLOAT, TG_ARG_DLPACK } tg_arg_kind;
+typedef enum { TG_ARG_POINTER, TG_ARG_INT, TG_ARG_FLOAT, TG_ARG_DLPACK, TG_ARG_UINT } tg_arg_kind;
 typedef struct {
     tg_arg_kind kind;
     const void *pointer; /* a device address, or the host address of a DLTensor */
-    int64_t integer;
+    int64_t integer;     /* TG_ARG_UINT: the same bits */
     double real;
 } tg_arg;
 
@@ -371,6 +371,11 @@ static inline tg_arg tg_arg_pointer(const void *device_pointer) {
 /* For scalars of integer or bool type and for extents; must fit the declared type. */
 static inline tg_arg tg_arg_int(int64_t value) {
     tg_arg arg = {TG_ARG_INT, NULL, value, 0.0};
+    return arg;
+}
+/* The same for what may be above INT64_MAX, as a scalar of type u64 can be. */
+static inline tg_arg tg_arg_uint(uint64_t value) {
+    tg_arg arg = {TG_ARG_UINT, NULL, (int64_t)value, 0.0};
     return arg;
 }
 /* For scalars of floating type; rounded once to the declared type. */
@@ -391,6 +396,12 @@ typedef struct tg_jit tg_jit;
  * NULL without memory. */
 TG_API tg_jit *tg_jit_new(const char *name, tg_builder *build, const void *user, size_t user_size);
 TG_API void tg_jit_free(tg_jit *jit);
+/* Lets launches of this kernel start before the launch before them in their stream has ended (programmatic
+ * dependent launch: from sm_90 on; elsewhere, and after anything but a kernel, they are plain launches).  The
+ * kernel itself waits for what came before, ahead of all memory but tensors declared constant(): those may be
+ * read sooner, so nobody may write them while launches follow each other.  To be said before the first launch,
+ * tg_prepare() or tg_info(): TG_EARG afterwards.  Works in stream capture. */
+TG_API int tg_jit_dependent(tg_jit *jit, bool is_dependent);
 /* Launches on `stream` (CUstream, cudaStream_t; NULL: the current context's default stream, else device 0's
  * primary context).  Arguments in declaration order.  Compiles on first use; that first use fails with
  * TG_EARG while the stream is being captured and leaves the capture intact. */

@@ -32,6 +32,7 @@ typedef enum prelude_part {
     PRELUDE_ATOMIC_CAS,
     PRELUDE_BARRIER,
     PRELUDE_COPY_ASYNC,
+    PRELUDE_DEPENDENT, /* launch_dependents(), grid_wait() */
     PRELUDE_CHECK,
     PRELUDE_PARTS
 } prelude_part;

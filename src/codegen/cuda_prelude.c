@@ -36,6 +36,7 @@ static const part_row parts[PRELUDE_PARTS] = {
     [PRELUDE_ATOMIC_CAS] = {tg_template_atomic_cas_cuh, "", false, PRELUDE_BITS, TAG_NONE},
     [PRELUDE_BARRIER] = {tg_template_barrier_cuh, "", true, PRELUDE_BARRIER, TAG_NONE},
     [PRELUDE_COPY_ASYNC] = {tg_template_copy_async_cuh, "", true, PRELUDE_COPY_ASYNC, TAG_NONE},
+    [PRELUDE_DEPENDENT] = {tg_template_dependent_cuh, "", true, PRELUDE_DEPENDENT, TAG_NONE},
     [PRELUDE_CHECK] = {tg_template_check_cuh, "", false, PRELUDE_CHECK, TAG_NONE},
 };
 

@@ -167,11 +167,17 @@ static bool is_aliased(const printer *p, const buffer *b) {
     return found;
 }
 
+/* What is __restrict__ the compiler may read at any time, before grid_wait() too, and through a cache that does
+ * not see what a launch still running writes. */
+static bool is_restrict(const printer *p, const buffer *b) {
+    return !is_aliased(p, b) && (!p->t->waits || thread_is_constant(b));
+}
+
 static void tensor_param(printer *p, const buffer *b) {
     const bool is_const = !b->is_written && !b->is_atomic;
     use_type(p, b->type);
     text_print(&p->out->text, "%s%s *%s%s", is_const ? "const " : "", type_cuda(b->type),
-               is_aliased(p, b) ? "" : "__restrict__ ", p->buffer_name[b->id]);
+               is_restrict(p, b) ? "__restrict__ " : "", p->buffer_name[b->id]);
 }
 
 static tg_loc param_place(const thread_param *param) {

@@ -391,6 +391,8 @@ static bool is_one_line(const thread_stmt *s) {
     case THREAD_COPY_ASYNC:
     case THREAD_COMMIT:
     case THREAD_WAIT:
+    case THREAD_LAUNCH_DEPENDENTS:
+    case THREAD_GRID_WAIT:
         return true;
     case THREAD_CHECK: /* an if of its own: an else would be taken for its */
     case THREAD_DECL:
@@ -485,7 +487,20 @@ static bool is_declaration(const thread_stmt *s) {
     return s->kind == THREAD_DECL || s->kind == THREAD_LET;
 }
 
-static void statement(printer *p, const thread_stmt *s) {
+/* A call of the prelude's. */
+static void call(printer *p, const thread_stmt *s, prelude_part part, prelude_tag tag, const char *line) {
+    cuda_use(p, part, tag);
+    cuda_line_open(p, s->at);
+    text_add(&p->out->text, line);
+}
+
+static void wait(printer *p, const thread_stmt *s) {
+    call(p, s, PRELUDE_COPY_ASYNC, TAG_WAIT, "copy_async_wait<");
+    text_print(&p->out->text, "%lld>();", (long long)s->count);
+}
+
+/* A statement of one line, which stays open. */
+static void open_line(printer *p, const thread_stmt *s) {
     switch (s->kind) {
     case THREAD_DECL:
         declare_local(p, s);
@@ -499,13 +514,6 @@ static void statement(printer *p, const thread_stmt *s) {
     case THREAD_ATOMIC:
         atomic(p, s);
         break;
-    case THREAD_FOR:
-        loop(p, s);
-        return;
-    case THREAD_IF:
-        cuda_line_open(p, s->at);
-        branch(p, s, false);
-        return;
     case THREAD_BARRIER:
         barrier(p, s);
         break;
@@ -525,21 +533,41 @@ static void statement(printer *p, const thread_stmt *s) {
         copy_async(p, s);
         break;
     case THREAD_COMMIT:
-        cuda_use(p, PRELUDE_COPY_ASYNC, TAG_COMMIT);
-        cuda_line_open(p, s->at);
-        text_add(&p->out->text, "copy_async_commit();");
+        call(p, s, PRELUDE_COPY_ASYNC, TAG_COMMIT, "copy_async_commit();");
         break;
     case THREAD_WAIT:
-        cuda_use(p, PRELUDE_COPY_ASYNC, TAG_WAIT);
-        cuda_line_open(p, s->at);
-        text_print(&p->out->text, "copy_async_wait<%lld>();", (long long)s->count);
+        wait(p, s);
         break;
+    case THREAD_LAUNCH_DEPENDENTS:
+        call(p, s, PRELUDE_DEPENDENT, TAG_NONE, "launch_dependents();");
+        break;
+    case THREAD_GRID_WAIT:
+        call(p, s, PRELUDE_DEPENDENT, TAG_NONE, "grid_wait();");
+        break;
+    case THREAD_FOR:
+    case THREAD_IF:
+        break; /* of several lines */
     }
+}
+
+static void close_line(printer *p, const thread_stmt *s) {
     const char *why = s->kind == THREAD_CHECK ? p->t->checks[s->check].message : s->why;
     if (why) {
         cuda_comment(&p->out->text, why);
     }
     cuda_line_close(p, s->at);
+}
+
+static void statement(printer *p, const thread_stmt *s) {
+    if (s->kind == THREAD_FOR) {
+        loop(p, s);
+    } else if (s->kind == THREAD_IF) {
+        cuda_line_open(p, s->at);
+        branch(p, s, false);
+    } else {
+        open_line(p, s);
+        close_line(p, s);
+    }
     if (s->kind == THREAD_DECL) {
         cuda_views(p, s->buffer);
     }

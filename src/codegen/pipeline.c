@@ -11,6 +11,7 @@
  *            |            thread_bounds      conditions that are decided already
  *            |            thread_vectorize   several elements in one access
  *            |            thread_simplify    nothing that nobody would have written
+ *            |            thread_dependent   the wait of a launch that starts early
  *            |            thread_sync        barriers of collective operations
  *            |            thread_banks       rows of shared tiles on different banks
  *            |            thread_arena       places in shared memory
@@ -48,6 +49,8 @@ static const pass_info passes[] = {
     {"thread_bounds", "nothing", "conditions that are decided are constants"},
     {"thread_vectorize", "nothing", "no loop is marked vectorized; accesses have their widths"},
     {"thread_simplify", "thread_bounds, thread_vectorize", "no dead branch, loop, name or local"},
+    {"thread_dependent", "no statement is moved any more",
+     "in a dependent launch: a wait before all that earlier launches may write or read"},
     {"thread_sync", "marked shares of collective operations", "a barrier wherever one of them needs it"},
     {"thread_banks", "final widths of accesses", "the pitch of shared tiles with the fewest wavefronts"},
     {"thread_arena", "no further shared buffer is made", "byte offsets and the total of shared memory"},
@@ -68,6 +71,7 @@ static const struct {
     {.on_threads = thread_bounds, .verify = thread_verify},
     {.on_threads = thread_vectorize, .verify = thread_verify},
     {.on_threads = thread_simplify, .verify = thread_verify},
+    {.on_threads = thread_dependent, .verify = thread_dependent_verify},
     {.on_threads = thread_sync, .verify = thread_verify},
     {.on_threads = thread_banks, .verify = thread_verify},
     {.on_threads = thread_arena, .verify = thread_arena_verify},
@@ -141,6 +145,7 @@ static thread_kernel *run_pass(int i, tg_kernel *k, thread_kernel *t, const pipe
         steps[i].on_tiles(k, options->target);
     } else if (steps[i].lower) {
         t = steps[i].lower(k, options->target);
+        t->is_dependent = options->dependent && options->target->dependent_launch;
     } else {
         steps[i].on_threads(t, &k->errors);
     }

@@ -13,8 +13,9 @@ typedef void pipeline_dump(const char *stage, const char *text, void *user);
 typedef struct pipeline_options {
     const target *target;
     bool lineinfo;
-    bool verify; /* the spec of the IR is checked after every pass (always so in debug builds) */
-    bool lines;  /* "file:line" in dumps */
+    bool dependent; /* launched before the launch before it has ended, where the target has that */
+    bool verify;    /* the spec of the IR is checked after every pass (always so in debug builds) */
+    bool lines;     /* "file:line" in dumps */
     pipeline_dump *dump;
     void *dump_user;
 } pipeline_options;

@@ -272,6 +272,7 @@ static void make_launch(const thread_kernel *t, launch_plan *plan) {
     }
     plan->static_shared = t->shared_is_dynamic ? 0 : t->shared_bytes;
     plan->dynamic_shared = t->shared_is_dynamic ? t->shared_bytes : 0;
+    plan->dependent_launch = t->waits;
 }
 
 launch_plan *plan_make(const thread_kernel *t) {

@@ -69,7 +69,7 @@ typedef struct launch_plan {
     int64_t static_shared, dynamic_shared; /* bytes */
     int64_t max_grid[3];
     int cluster[3];        /* reserved; 1 */
-    bool dependent_launch; /* reserved */
+    bool dependent_launch; /* may start before the launch before it has ended: the kernel waits by itself */
     plan_check *checks;
     int nchecks;
     arena memory;

@@ -2,7 +2,8 @@
  *
  * Shared memory: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": the most a
  * block may have.  Atomics: PTX ISA, "atom": .f16 from sm_70 on, .bf16 from sm_90 on; there is no floating
- * max or min that propagates NaN, and none narrower than 16 bits. */
+ * max or min that propagates NaN, and none narrower than 16 bits.  Dependent launch: PTX ISA, "griddepcontrol":
+ * sm_90 and higher. */
 #include "codegen/target.h"
 
 #include <stdio.h>
@@ -17,7 +18,7 @@ enum { KB = 1024 };
     .name = text, .cc = capability, .exact = is_exact, .dialect = DIALECT_CUDA, .sector_bytes = 32,          \
     .line_bytes = 128, .banks = 32, .bank_bytes = 4, .max_threads = 1024, .max_block_dim = {1024, 1024, 64}, \
     .max_grid_dim = {2147483647, 65535, 65535}, .static_shared = 48 * KB, .max_shared = (shared)*KB,         \
-    .async_copy = true, .max_access = 16
+    .async_copy = true, .max_access = 16, .dependent_launch = (capability) >= 90
 
 #define CUDA(text, capability, is_exact, shared)                                                      \
     {                                                                                                 \

@@ -39,6 +39,7 @@ typedef struct target {
     int64_t max_shared;    /* bytes per block with opt-in */
     bool async_copy;       /* cp.async of 4, 8, 16 bytes */
     int max_access;        /* bytes of the widest access of one lane */
+    bool dependent_launch; /* griddepcontrol: a kernel may start before the one before it has ended */
 } target;
 
 /* NULL when unknown.  Beside sm_80 .. sm_121 there is the test-only "sim64": CUDA's rules with 64 lanes. */

@@ -130,6 +130,15 @@ int64_t thread_shared_bytes(const buffer *b) {
     return buffer_bytes(b) + (is_padded ? (b->layout.pitch - row) * type_bytes(b->type) : 0);
 }
 
+bool thread_is_constant(const buffer *b) {
+    const buffer *root = b;
+    while (root->view_of) {
+        root = root->view_of;
+    }
+    return root->space == TG_GLOBAL && root->is_constant && !root->is_written && !root->is_atomic &&
+           root->naliases == 0;
+}
+
 /* ---- looking at and changing statements ---------------------------------------------------------------- */
 
 typedef struct touch {
@@ -207,6 +216,8 @@ void thread_note(const thread_kernel *t, uniformity *u, thread_stmt *s) {
     case THREAD_CHECK:
     case THREAD_COMMIT:
     case THREAD_WAIT:
+    case THREAD_LAUNCH_DEPENDENTS:
+    case THREAD_GRID_WAIT:
         break;
     }
 }

@@ -31,8 +31,10 @@ typedef enum thread_kind {
     /* dst (shared, lanes) = value (E_LOAD of global, as many lanes: 4, 8 or 16 bytes), later; only the first
      * `extent` elements come from memory, the rest become 0 (NULL: all) */
     THREAD_COPY_ASYNC,
-    THREAD_COMMIT, /* the thread's asynchronous copies since the last commit become a group */
-    THREAD_WAIT    /* until at most `count` of the thread's groups are in flight */
+    THREAD_COMMIT,            /* the thread's asynchronous copies since the last commit become a group */
+    THREAD_WAIT,              /* until at most `count` of the thread's groups are in flight */
+    THREAD_LAUNCH_DEPENDENTS, /* the next launch may start once all blocks have come here or ended */
+    THREAD_GRID_WAIT          /* until the launches before have ended and their writes can be seen */
 } thread_kind;
 
 typedef enum thread_scope { SCOPE_THREAD, SCOPE_WARP, SCOPE_WARPGROUP, SCOPE_BLOCK } thread_scope;
@@ -124,9 +126,13 @@ typedef struct thread_kernel {
     int nchecks;
     int64_t shared_bytes;   /* after thread_arena */
     bool shared_is_dynamic; /* more than the target's static limit: one extern array, buffers at offsets */
+    bool is_dependent;      /* to be launched so that it may start before the launch before it has ended .. */
+    bool waits;             /* .. and has its THREAD_GRID_WAIT: after thread_dependent */
 } thread_kernel;
 
 int64_t thread_count(const thread_kernel *t); /* threads of a block */
+/* Is b a tensor, or a view of one, that nobody writes while launches follow each other? */
+bool thread_is_constant(const buffer *b);
 /* Runs fn on every statement, outermost first. */
 void thread_walk(thread_block *b, void (*fn)(thread_stmt *s, void *user), void *user);
 /* Every E_REF that s itself (not its body) touches: fn(ref, is_write, user). */

@@ -253,6 +253,12 @@ static void print_head(const thread_stmt *s, const dump *d) {
     case THREAD_WAIT:
         text_print(d->out, "wait until %lld in flight", (long long)s->count);
         break;
+    case THREAD_LAUNCH_DEPENDENTS:
+        text_add(d->out, "launch dependents");
+        break;
+    case THREAD_GRID_WAIT:
+        text_add(d->out, "wait for the launches before");
+        break;
     }
 }
 

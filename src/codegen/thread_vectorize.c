@@ -212,6 +212,8 @@ static void find_statement(wide *w, thread_stmt *s, node *guard) {
     case THREAD_COPY_ASYNC:
     case THREAD_COMMIT:
     case THREAD_WAIT:
+    case THREAD_LAUNCH_DEPENDENTS:
+    case THREAD_GRID_WAIT:
         FAIL(w, s->at, "threads meet inside the loop at line %d; use serial", w->loop->at.line);
         break;
     case THREAD_DECL:

@@ -334,6 +334,12 @@ static void check_head(check_state *c, const thread_stmt *s) {
             breach(c, "a wait for fewer than no groups");
         }
         break;
+    case THREAD_LAUNCH_DEPENDENTS:
+    case THREAD_GRID_WAIT:
+        if (!c->t->waits) {
+            breach(c, "a wait for launches that need not be waited for");
+        }
+        break;
     }
 }
 

@@ -491,6 +491,8 @@ static bool is_for_first(const sharing *x, const thread_stmt *s) {
     case THREAD_COPY_ASYNC:
     case THREAD_COMMIT:
     case THREAD_WAIT:
+    case THREAD_LAUNCH_DEPENDENTS:
+    case THREAD_GRID_WAIT:
         break;
     }
     return false;

@@ -201,6 +201,7 @@ static int run_pipeline(const tg_jit *jit, const tg_config *config, const target
     const pipeline_input input = {jit->name, jit->build, config, jit->user, jit->user_size};
     const pipeline_options options = {.target = arch,
                                       .lineinfo = jit->settings.has_line_info,
+                                      .dependent = jit->settings.is_dependent,
                                       .dump = dumps ? jit_dump : NULL,
                                       .dump_user = jit->name};
     int status = pipeline_run(&input, &options, made);
@@ -219,6 +220,10 @@ static nvrtc_request request_of(const tg_jit *jit, const target *arch, const pip
 
 static int make_variant(const tg_jit *jit, variant *v) {
     pipeline_result made = {0};
+    if (jit->settings.is_dependent && !v->target->dependent_launch) {
+        error_log(TG_LOG_INFO, "'%s': %s has no dependent launches, so these are plain ones", jit->name,
+                  v->target->name);
+    }
     int status = run_pipeline(jit, &v->config, v->target, &made);
     if (status == TG_OK) {
         const nvrtc_request request = request_of(jit, v->target, &made);
@@ -544,6 +549,23 @@ void tg_jit_free(tg_jit *jit) {
     free(jit->user);
     free(jit->name);
     free(jit);
+}
+
+int tg_jit_dependent(tg_jit *jit, bool is_dependent) {
+    if (!jit) {
+        return error_set(TG_EARG, "the tg_jit is NULL");
+    }
+    pthread_mutex_lock(&jit->lock);
+    const bool is_late = jit->variants && jit->settings.is_dependent != is_dependent;
+    if (!is_late) {
+        jit->settings.is_dependent = is_dependent;
+    }
+    pthread_mutex_unlock(&jit->lock);
+    return is_late ? error_set(TG_EARG,
+                               "'%s' is compiled already: say before its first launch whether its launches "
+                               "are dependent",
+                               jit->name)
+                   : TG_OK;
 }
 
 /* The first launch of a configuration; never under capture, where loading would end the capture. */

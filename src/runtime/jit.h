@@ -23,6 +23,7 @@
 typedef struct {
     bool has_line_info;
     bool no_contraction; /* -fmad=false: as the witnesses compute */
+    bool is_dependent;   /* tg_jit_dependent() */
 } jit_settings;
 
 /* Before the first launch. */

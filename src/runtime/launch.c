@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -222,6 +223,7 @@ static const char *kind_name(tg_arg_kind kind) {
     case TG_ARG_POINTER:
         return "a pointer";
     case TG_ARG_INT:
+    case TG_ARG_UINT:
         return "an integer";
     case TG_ARG_FLOAT:
         return "a floating number";
@@ -244,18 +246,28 @@ static int put_float(call *c, int i, const plan_param *p, const tg_arg *a) {
     return TG_OK;
 }
 
+static int out_of_range(const plan_param *p, const tg_arg *a, int64_t least, uint64_t most) {
+    char given[24];
+    snprintf(given, sizeof given, a->kind == TG_ARG_UINT ? "%" PRIu64 : "%" PRId64, a->integer);
+    return error_set(TG_EARG, "argument %d, '%s': %s is not in %" PRId64 "..%" PRIu64, p->arg + 1, p->name,
+                     given, least, most);
+}
+
 static int put_integer(call *c, int i, const plan_param *p, const tg_arg *a) {
-    bool is_extent = p->kind == PLAN_EXTENT;
-    int64_t least = is_extent ? 0 : type_min(p->type);
-    int64_t most = is_extent ? INT32_MAX : type_max(p->type);
-    if (a->kind != TG_ARG_INT) {
+    if (a->kind != TG_ARG_INT && a->kind != TG_ARG_UINT) {
         return wrong_kind(p, a, "tg_arg_int()");
     }
-    if (a->integer < least || a->integer > most) {
-        return error_set(TG_EARG, "argument %d, '%s': %" PRId64 " is not in %" PRId64 "..%" PRId64,
-                         p->arg + 1, p->name, a->integer, least, most);
+    const bool is_extent = p->kind == PLAN_EXTENT;
+    const int64_t least = is_extent ? 0 : type_min(p->type);
+    const uint64_t most = is_extent           ? INT32_MAX
+                          : p->type == TG_U64 ? UINT64_MAX
+                                              : (uint64_t)type_max(p->type);
+    const bool is_negative = a->kind == TG_ARG_INT && a->integer < 0;
+    if (is_negative ? a->integer < least : (uint64_t)a->integer > most) {
+        return out_of_range(p, a, least, most);
     }
-    c->value[p->arg] = a->integer;
+    /* Extents and grids are computed in signed numbers: what is too large for them stays so. */
+    c->value[p->arg] = !is_negative && a->integer < 0 ? INT64_MAX : a->integer;
     c->slot[i] = (uint64_t)a->integer;
     return TG_OK;
 }
@@ -517,10 +529,13 @@ int launch_run(launch_kernel *k, void *stream, int nargs, const tg_arg *args) {
     c.kernel = k;
     c.args = args;
     status = put_parameters(&c);
+    api_launch_attribute early = {.id = API_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION, .value = {.flag = 1}};
     api_launch l = {
         .block = {(unsigned)plan->threads[0], (unsigned)plan->threads[1], (unsigned)plan->threads[2]},
         .shared_bytes = (unsigned)plan->dynamic_shared,
-        .stream = stream};
+        .stream = stream,
+        .attributes = &early,
+        .n_attributes = plan->dependent_launch};
     bool is_empty = false;
     status = status ? status : put_grid(&c, &l, &is_empty);
     return status || is_empty ? status : launch_in_context(k, &l, c.address);

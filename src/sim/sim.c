@@ -495,6 +495,7 @@ static void begin_block(sim *s) {
         w->pc = 0;
         w->mask = w->all;
         w->nframes = 0;
+        w->has_waited = !s->t->is_dependent;
         memset(w->frame + s->code.locals_at, 0, (size_t)s->code.locals_bytes);
         for (int axis = 0; axis < 3; axis++) {
             const var *v = s->t->grid_var[axis];

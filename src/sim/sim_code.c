@@ -691,6 +691,11 @@ static void statement(compiler *c, const thread_stmt *s) {
     case THREAD_WAIT:
         emit(c, CODE_WAIT, s->at)->target = s->count > INT32_MAX ? INT32_MAX : (int)s->count;
         break;
+    case THREAD_LAUNCH_DEPENDENTS:
+        break;
+    case THREAD_GRID_WAIT:
+        emit(c, CODE_GRID_WAIT, s->at);
+        break;
     }
 }
 

@@ -38,7 +38,8 @@ typedef enum code_op {
     CODE_SHUFFLE, /* dst = a of the partner */
     CODE_COPY,    /* site = from, later */
     CODE_COMMIT,
-    CODE_WAIT,  /* until `target` groups are in flight */
+    CODE_WAIT, /* until `target` groups are in flight */
+    CODE_GRID_WAIT,
     CODE_PRINT, /* values at code->values[target ..] */
     CODE_CHECK, /* a */
     CODE_EXIT

@@ -403,10 +403,28 @@ static void check_flights(sim *s, const warp *w, access *a) {
     }
 }
 
+/* Before the wait for the launches before only what none of them writes may be read. */
+static void check_early(sim *s, const warp *w, const access *a) {
+    if (w->has_waited || a->inside == 0 || a->buffer->decl->space != TG_GLOBAL ||
+        (a->kind == RACE_READ && thread_is_constant(a->buffer->decl))) {
+        return;
+    }
+    const int lane = sim_first_lane(a->inside);
+    finding *f = sim_find(s, FINDING_EARLY, a->site->at, (tg_loc){0}, w->first + lane, -1);
+    if (f != NULL) {
+        text what = {0};
+        add_element(&what, a->buffer, address_of(a, lane));
+        sim_describe(f, "%s of '%s' by thread %d before the wait for the launches before", word_of(a->kind),
+                     or_nothing(&what), w->first + lane);
+        text_free(&what);
+    }
+}
+
 static void watch(sim *s, const warp *w, access *a) {
     if (s->options->on_access != NULL && a->buffer->decl->space != TG_LOCAL) {
         tell_observer(s, a);
     }
+    check_early(s, w, a);
     check_flights(s, w, a);
     check_written(s, w, a);
 }

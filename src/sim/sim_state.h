@@ -48,6 +48,7 @@ typedef struct warp {
     mask_frame *frames;
     int nframes;
     unsigned char *frame;
+    bool has_waited; /* for the launches before; true in a launch that starts after them */
 } warp;
 
 typedef struct sim_block {

@@ -335,10 +335,42 @@ static void stop_here(sim *s, const warp *w, const code_instr *i) {
     }
 }
 
+/* Of a thread that must wait for the launches before: `what` it does without having waited. */
+static void report_early(sim *s, const warp *w, const code_instr *i, const char *what) {
+    finding *f = w->has_waited ? NULL : sim_find(s, FINDING_EARLY, i->at, (tg_loc){0}, w->first, -1);
+    if (f != NULL) {
+        sim_describe(f, "thread %d %s before the wait for the launches before", w->first, what);
+    }
+}
+
+/* From register to register. */
+static void run_move(const sim *s, const warp *w, const code_instr *i) {
+    unsigned char *f = w->frame;
+    if (i->op == CODE_BITCAST) {
+        run_bitcast(s, w, i);
+    } else if (i->op == CODE_BROADCAST) {
+        lane_broadcast(f + i->dst, f + i->a.at, lane_bytes(i->to), s->wave);
+    } else {
+        lane_select(f + i->dst, f + i->c.at, f + i->a.at, f + i->b.at, lane_bytes(i->to),
+                    i->uniform ? 1 : s->wave);
+    }
+}
+
+/* Returns the next instruction. */
+static int run_control(const sim *s, warp *w, const code_instr *i) {
+    if (i->op == CODE_END) {
+        pop(w);
+        return w->pc + 1;
+    }
+    return i->op == CODE_IF     ? run_if(s, w, i)
+           : i->op == CODE_FOR  ? run_for(s, w, i)
+           : i->op == CODE_NEXT ? run_next(s, w, i)
+                                : run_else(w, i);
+}
+
 /* Runs the instruction at w->pc and moves on. */
 static void step(sim *s, warp *w, const code_instr *i) {
     int next = w->pc + 1;
-    unsigned char *f = w->frame;
     switch (i->op) {
     case CODE_UNARY:
     case CODE_BINARY:
@@ -346,29 +378,16 @@ static void step(sim *s, warp *w, const code_instr *i) {
         run_operation(s, w, i);
         break;
     case CODE_BITCAST:
-        run_bitcast(s, w, i);
-        break;
     case CODE_BROADCAST:
-        lane_broadcast(f + i->dst, f + i->a.at, lane_bytes(i->to), s->wave);
-        break;
     case CODE_SELECT:
-        lane_select(f + i->dst, f + i->c.at, f + i->a.at, f + i->b.at, lane_bytes(i->to),
-                    i->uniform ? 1 : s->wave);
+        run_move(s, w, i);
         break;
     case CODE_IF:
-        next = run_if(s, w, i);
-        break;
     case CODE_ELSE:
-        next = run_else(w, i);
-        break;
     case CODE_END:
-        pop(w);
-        break;
     case CODE_FOR:
-        next = run_for(s, w, i);
-        break;
     case CODE_NEXT:
-        next = run_next(s, w, i);
+        next = run_control(s, w, i);
         break;
     case CODE_DECL:
         sim_memory_declare(s, w, i);
@@ -382,9 +401,6 @@ static void step(sim *s, warp *w, const code_instr *i) {
     case CODE_ATOMIC:
         sim_memory_atomic(s, w, i);
         break;
-    case CODE_BARRIER:
-        w->state = WARP_BLOCKED;
-        break;
     case CODE_COPY:
         sim_memory_copy(s, w, i);
         break;
@@ -394,6 +410,9 @@ static void step(sim *s, warp *w, const code_instr *i) {
     case CODE_WAIT:
         sim_memory_wait(s, w, i);
         break;
+    case CODE_GRID_WAIT: /* of all threads, or those that went another way would be taken for waiting */
+        w->has_waited = w->has_waited || w->mask == w->all;
+        break;
     case CODE_REDUCE:
         run_reduce(s, w, i);
         break;
@@ -401,12 +420,18 @@ static void step(sim *s, warp *w, const code_instr *i) {
         run_shuffle(s, w, i);
         break;
     case CODE_PRINT:
+        report_early(s, w, i, "prints");
         run_print(s, w, i);
         break;
     case CODE_CHECK:
+        report_early(s, w, i, "checks");
         run_check(s, w, i);
         break;
+    case CODE_BARRIER:
+        w->state = WARP_BLOCKED;
+        break;
     case CODE_EXIT:
+        report_early(s, w, i, "ends");
         w->state = WARP_EXITED;
         break;
     }

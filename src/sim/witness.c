@@ -69,6 +69,8 @@ const char *finding_name(finding_kind kind) {
         return "order";
     case FINDING_ASYNC:
         return "asynchronous copy";
+    case FINDING_EARLY:
+        return "early access";
     case FINDING_LIMIT:
         return "stopped";
     case FINDING_NOTE:

@@ -26,6 +26,7 @@ typedef enum finding_kind {
     FINDING_CHECK,      /* check() failed */
     FINDING_ORDER,      /* tile reference: two orders of threads or blocks give different results */
     FINDING_ASYNC,      /* bytes of an asynchronous copy that is still in flight */
+    FINDING_EARLY,      /* of memory that an earlier launch may still use: before the wait for it */
     FINDING_LIMIT,      /* stopped: too many steps */
     FINDING_NOTE        /* same-value writes that race; a fault under strict */
 } finding_kind;

@@ -109,6 +109,8 @@ static void gather_statement(gathering *g, const thread_stmt *s) {
     case THREAD_COPY_ASYNC:
     case THREAD_COMMIT:
     case THREAD_WAIT:
+    case THREAD_LAUNCH_DEPENDENTS:
+    case THREAD_GRID_WAIT:
     case THREAD_DECL:
     case THREAD_LET:
     case THREAD_STORE:

@@ -67,7 +67,8 @@ static void fill_args(session *x, const arguments *all) {
         } else if (type_is_float(a->type)) {
             x->args[i] = tg_arg_float(value_as_real(a->scalar));
         } else {
-            x->args[i] = tg_arg_int(value_as_int(a->scalar));
+            x->args[i] =
+                a->type == TG_U64 ? tg_arg_uint(a->scalar.bits) : tg_arg_int(value_as_int(a->scalar));
         }
     }
 }
@@ -149,7 +150,7 @@ static int take_check(session *x, gpu_run *run) {
 
 /* Registers and spills are those of the row's own kernel. */
 static int prepare_step(session *x, const options *o, int number, gpu_run *run) {
-    const jit_settings how = {.has_line_info = o->lineinfo};
+    const jit_settings how = {.has_line_info = o->lineinfo, .is_dependent = o->dependent};
     const subject *s = x->s->steps[number].s;
     tg_kernel_info info;
     x->jit[number] = tg_jit_new(s->kernel->name, s->kernel->build, s->user, s->user_size);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,89 +45,82 @@ static const verb_row verbs[] = {
     {NULL, NULL, NULL, false},
 };
 
-typedef enum option_id {
-    O_KERNEL_FILE = 256,
+/* How an option is taken. */
+typedef enum option_kind {
+    O_TEXT, /* its value is kept as a string */
+    O_FLAG, /* that it was given */
+    O_KERNEL_FILE,
     O_PARAM,
     O_DEVICE,
-    O_GPU,
-    O_TARGET,
     O_SEED,
-    O_JSON,
-    O_OUTPUT,
     O_JOBS,
-    O_NO_CACHE,
-    O_TIMEOUT,
-    O_QUIET,
-    O_VERBOSE,
-    O_HELP,
-    O_VERSION,
-    O_STAGE,
-    O_LINES,
-    O_BODY,
-    O_LINEINFO,
     O_WIDTH,
-    O_IN,
-    O_SAVE,
-    O_CHECK,
-    O_STRICT,
-    O_CONFIGS,
-    O_CUDA,
-    O_JIT,
     O_REPEAT,
+    O_TIMEOUT,
+    O_IN,
+    O_CONFIGS,
     O_LATER
-} option_id;
+} option_kind;
 
 typedef struct option_row {
-    option_id id;
+    option_kind kind;
     const char *name;
     char letter;       /* 0: none */
     const char *value; /* what follows it; NULL: nothing */
     int verbs;
     const char *help;
+    size_t place; /* O_TEXT, O_FLAG: in struct options */
 } option_row;
 
+#define PLACE(member) offsetof(options, member)
+
 static const option_row rows[] = {
-    {O_KERNEL_FILE, "kernels", 'k', "FILE", KERNELS,
-     "kernels of FILE.c or FILE.so, with FILE.yaml beside it"},
+    {O_KERNEL_FILE, "kernels", 'k', "FILE", KERNELS, "kernels of FILE.c or FILE.so, with FILE.yaml beside it",
+     0},
     {O_PARAM, "param", 'p', "NAME=VALUE", KERNELS,
-     "a parameter or tunable: integer or element type; after a kernel: its own"},
-    {O_DEVICE, "device", 0, "auto|sim|cuda:N", ALL, "where kernels run"},
-    {O_GPU, "gpu", 0, "NAME", ALL, "assume this GPU (examples/devices.yaml); implies --target"},
-    {O_TARGET, "target", 0, "sm_90a", ALL, "compile for this architecture"},
-    {O_SEED, "seed", 0, "N", ALL, "of random inputs and orders"},
-    {O_TIMEOUT, "timeout", 0, "SECONDS", ALL, "limit for a builder (10) and for a simulation (600)"},
-    {O_JSON, "json", 0, NULL, ALL, "for programs"},
-    {O_OUTPUT, "output", 'o', "FILE", ALL, "instead of standard output"},
-    {O_JOBS, "jobs", 'j', "N", ALL, "how many at once"},
-    {O_NO_CACHE, "no-cache", 0, NULL, ALL,
-     "neither read nor write caches, NVRTC's and the driver's included"},
-    {O_QUIET, "quiet", 'q', NULL, ALL, "the result only"},
-    {O_VERBOSE, "verbose", 'v', NULL, ALL, "more"},
-    {O_HELP, "help", 'h', NULL, ALL, "this text"},
-    {O_VERSION, "version", 0, NULL, ALL, "the version"},
-    {O_STAGE, "stage", 0, "STAGE", EMIT, "source, tile, a pass, thread, cuda, ptx, cubin, sass"},
-    {O_LINES, "lines", 0, NULL, EMIT, "each line of the kernel beside what became of it; implies --body"},
-    {O_BODY, "body", 0, NULL, EMIT, "CUDA without header comment and prelude"},
-    {O_LINEINFO, "lineinfo", 0, NULL, EMIT | RUN, "profilers and debuggers show the kernel's lines"},
-    {O_WIDTH, "width", 0, "COLUMNS", EMIT, "of --lines"},
-    {O_IN, "in", 0, "NAME=FILE.npy", RUN, "contents of a tensor instead of random ones"},
-    {O_SAVE, "save", 0, "FOLDER", RUN, "every tensor as FOLDER/NAME.npy"},
-    {O_CHECK, "check", 0, NULL, EXPLAIN,
-     "races, bounds, what nothing wrote, barriers: in every block, and nothing else"},
-    {O_STRICT, "strict", 0, NULL, RUN | EXPLAIN, "threads that write the same value race too"},
+     "a parameter or tunable: integer or element type; after a kernel: its own", 0},
+    {O_DEVICE, "device", 0, "auto|sim|cuda:N", ALL, "where kernels run", 0},
+    {O_TEXT, "gpu", 0, "NAME", ALL, "assume this GPU (examples/devices.yaml); implies --target", PLACE(gpu)},
+    {O_TEXT, "target", 0, "sm_90a", ALL, "compile for this architecture", PLACE(target)},
+    {O_SEED, "seed", 0, "N", ALL, "of random inputs and orders", 0},
+    {O_TIMEOUT, "timeout", 0, "SECONDS", ALL, "limit for a builder (10) and for a simulation (600)", 0},
+    {O_FLAG, "json", 0, NULL, ALL, "for programs", PLACE(json)},
+    {O_TEXT, "output", 'o', "FILE", ALL, "instead of standard output", PLACE(output)},
+    {O_JOBS, "jobs", 'j', "N", ALL, "how many at once", 0},
+    {O_FLAG, "no-cache", 0, NULL, ALL, "neither read nor write caches, NVRTC's and the driver's included",
+     PLACE(no_cache)},
+    {O_FLAG, "quiet", 'q', NULL, ALL, "the result only", PLACE(quiet)},
+    {O_FLAG, "verbose", 'v', NULL, ALL, "more", PLACE(verbose)},
+    {O_FLAG, "help", 'h', NULL, ALL, "this text", PLACE(help)},
+    {O_FLAG, "version", 0, NULL, ALL, "the version", PLACE(version)},
+    {O_TEXT, "stage", 0, "STAGE", EMIT, "source, tile, a pass, thread, cuda, ptx, cubin, sass", PLACE(stage)},
+    {O_FLAG, "lines", 0, NULL, EMIT, "each line of the kernel beside what became of it; implies --body",
+     PLACE(lines)},
+    {O_FLAG, "body", 0, NULL, EMIT, "CUDA without header comment and prelude", PLACE(body)},
+    {O_FLAG, "lineinfo", 0, NULL, EMIT | RUN, "profilers and debuggers show the kernel's lines",
+     PLACE(lineinfo)},
+    {O_WIDTH, "width", 0, "COLUMNS", EMIT, "of --lines", 0},
+    {O_FLAG, "dependent", 0, NULL, EMIT | RUN | BENCH | PACK,
+     "launches that may start before the one before has ended (sm_90 and newer)", PLACE(dependent)},
+    {O_IN, "in", 0, "NAME=FILE.npy", RUN, "contents of a tensor instead of random ones", 0},
+    {O_TEXT, "save", 0, "FOLDER", RUN, "every tensor as FOLDER/NAME.npy", PLACE(save)},
+    {O_FLAG, "check", 0, NULL, EXPLAIN,
+     "races, bounds, what nothing wrote, barriers: in every block, and nothing else", PLACE(check)},
+    {O_FLAG, "strict", 0, NULL, RUN | EXPLAIN, "threads that write the same value race too", PLACE(strict)},
     {O_CONFIGS, "configs", 0, "N|all", RUN,
-     "the default and N seeded configurations of the tune space, or all"},
-    {O_CUDA, "cuda", 0, "FILE.cu", RUN, "run this text instead: the same grid, arguments and checks (GPU)"},
-    {O_JIT, "jit", 0, NULL, BENCH, "time the compiler itself; needs no GPU"},
-    {O_REPEAT, "repeat", 0, "N", BENCH, "measurements of each figure"},
-    {O_LATER, "html", 0, "FILE", EXPLAIN, ""},
-    {O_LATER, "svg", 0, "FILE", EXPLAIN | BENCH, ""},
-    {O_LATER, "suite", 0, "NAME", BENCH | TUNE, ""},
-    {O_LATER, "tuned", 0, NULL, BENCH, ""},
-    {O_LATER, "csv", 0, NULL, BENCH, ""},
-    {O_LATER, "budget", 0, "SECONDS", TUNE, ""},
-    {O_LATER, "records", 0, "FILE", TUNE | BENCH | RUN | EMIT, ""},
-    {O_LATER, "replay", 0, "FILE", TUNE, ""},
+     "the default and N seeded configurations of the tune space, or all", 0},
+    {O_TEXT, "cuda", 0, "FILE.cu", RUN, "run this text instead: the same grid, arguments and checks (GPU)",
+     PLACE(cuda)},
+    {O_FLAG, "jit", 0, NULL, BENCH, "time the compiler itself; needs no GPU", PLACE(jit)},
+    {O_REPEAT, "repeat", 0, "N", BENCH, "measurements of each figure", 0},
+    {O_LATER, "html", 0, "FILE", EXPLAIN, "", 0},
+    {O_LATER, "svg", 0, "FILE", EXPLAIN | BENCH, "", 0},
+    {O_LATER, "suite", 0, "NAME", BENCH | TUNE, "", 0},
+    {O_LATER, "tuned", 0, NULL, BENCH, "", 0},
+    {O_LATER, "csv", 0, NULL, BENCH, "", 0},
+    {O_LATER, "budget", 0, "SECONDS", TUNE, "", 0},
+    {O_LATER, "records", 0, "FILE", TUNE | BENCH | RUN | EMIT, "", 0},
+    {O_LATER, "replay", 0, "FILE", TUNE, "", 0},
 };
 enum { NROWS = sizeof rows / sizeof rows[0] };
 
@@ -353,8 +347,14 @@ static bool configs_option(options *o, const option_row *row, const char *word, 
 }
 
 static bool take_option(options *o, const option_row *row, const char *word, text *error) {
-    const char *kept = word ? arena_copy(&o->memory, word) : NULL;
-    switch (row->id) {
+    char *place = (char *)o + row->place;
+    switch (row->kind) {
+    case O_TEXT:
+        *(const char **)(void *)place = arena_copy(&o->memory, word);
+        return true;
+    case O_FLAG:
+        *(bool *)place = true;
+        return true;
     case O_KERNEL_FILE:
         return file_option(o, word, error);
     case O_PARAM:
@@ -376,64 +376,10 @@ static bool take_option(options *o, const option_row *row, const char *word, tex
     case O_IN:
         return input_option(o, word, error);
     case O_LATER:
-        text_print(error, "--%s is not available yet in this version", row->name);
-        return false;
-    case O_GPU:
-        o->gpu = kept;
-        break;
-    case O_TARGET:
-        o->target = kept;
-        break;
-    case O_OUTPUT:
-        o->output = kept;
-        break;
-    case O_STAGE:
-        o->stage = kept;
-        break;
-    case O_CUDA:
-        o->cuda = kept;
-        break;
-    case O_SAVE:
-        o->save = kept;
-        break;
-    case O_JSON:
-        o->json = true;
-        break;
-    case O_NO_CACHE:
-        o->no_cache = true;
-        break;
-    case O_QUIET:
-        o->quiet = true;
-        break;
-    case O_VERBOSE:
-        o->verbose = true;
-        break;
-    case O_HELP:
-        o->help = true;
-        break;
-    case O_VERSION:
-        o->version = true;
-        break;
-    case O_LINES:
-        o->lines = true;
-        break;
-    case O_BODY:
-        o->body = true;
-        break;
-    case O_LINEINFO:
-        o->lineinfo = true;
-        break;
-    case O_CHECK:
-        o->check = true;
-        break;
-    case O_STRICT:
-        o->strict = true;
-        break;
-    case O_JIT:
-        o->jit = true;
         break;
     }
-    return true;
+    text_print(error, "--%s is not available yet in this version", row->name);
+    return false;
 }
 
 static bool take_operand(options *o, const char *word, text *error) {
@@ -588,7 +534,7 @@ void options_help(const char *verb, text *out) {
     for (int i = 0; i < NROWS; i++) {
         char name[64];
         const option_row *row = &rows[i];
-        if (row->id == O_LATER || !(verb ? row->verbs & bit : row->verbs == ALL || row->verbs == KERNELS)) {
+        if (row->kind == O_LATER || !(verb ? row->verbs & bit : row->verbs == ALL || row->verbs == KERNELS)) {
             continue;
         }
         if (row->letter) {

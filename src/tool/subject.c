@@ -71,6 +71,10 @@ static void say_target(const options *o, const char *gpu, const subject *s) {
     if (!o->quiet) {
         fprintf(stderr, gpu ? "target: %s (%s)\n" : "target: %s\n", s->target->name, gpu);
     }
+    if (o->dependent && !s->target->dependent_launch) {
+        fprintf(stderr, "%s has no dependent launches, sm_90 and newer have: these are plain ones\n",
+                s->target->name);
+    }
 }
 
 int subject_choose(const options *o, const char *otherwise, subject *s) {
@@ -143,6 +147,7 @@ static int run_pipeline(const options *o, const pipeline_options *how, subject *
     builder_options = o;
     pipeline_options with = *how;
     with.target = s->target;
+    with.dependent = o->dependent;
     child_phase(PHASE_BUILDING, o);
     const int code = pipeline_run(&input, &with, &s->result);
     child_phase(PHASE_OTHER, o);

@@ -177,9 +177,10 @@ static check_result simulate(checking *c, const char *who, const thread_kernel *
     return r;
 }
 
+/* Launches are dependent where the target has such. */
 static check_result by_simulator(checking *c, const char *machine) {
     const tg_config none = {.n = 0};
-    const pipeline_options options = {.target = target_find(machine), .verify = true};
+    const pipeline_options options = {.target = target_find(machine), .verify = true, .dependent = true};
     const pipeline_input input = {
         .name = "program", .build = program_build, .config = &none, .user = &c->p, .user_size = sizeof c->p};
     pipeline_result made = {.kernel = NULL};

@@ -49,16 +49,6 @@ static bool has_library_functions(program *p) {
     return found;
 }
 
-/* tg_arg_int() carries what int64_t can hold. */
-static bool has_large_arguments(const gpu_session *s) {
-    for (int i = 0; i < s->p->nargs; i++) {
-        if (s->args[i].scalar.type == TG_U64 && s->args[i].scalar.bits > (uint64_t)INT64_MAX) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static const char *evaluate(gpu_session *s) {
     for (int i = 0; i < s->p->nargs; i++) {
         if (s->p->arg[i].is_tensor) {
@@ -81,7 +71,8 @@ static int upload(gpu_session *s) {
         } else if (type_is_float(a->scalar.type)) {
             s->launched[i] = tg_arg_float(value_as_real(a->scalar));
         } else {
-            s->launched[i] = tg_arg_int(value_as_int(a->scalar));
+            s->launched[i] =
+                a->scalar.type == TG_U64 ? tg_arg_uint(a->scalar.bits) : tg_arg_int(value_as_int(a->scalar));
         }
     }
     return code;
@@ -130,7 +121,7 @@ static check_result judge(gpu_session *s, char *why, size_t size) {
 check_result program_on_gpu(program *p, char *why, size_t size) {
     gpu_session s = {.p = p, .d = the_device()};
     program_args(p, s.args);
-    const bool is_fit = !has_library_functions(p) && !has_large_arguments(&s);
+    const bool is_fit = !has_library_functions(p);
     const check_result r = is_fit ? judge(&s, why, size) : CHECK_REFUSED;
     for (int i = 0; i < p->nargs; i++) {
         device_free(s.d, s.address[i]);
