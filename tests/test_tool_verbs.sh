@@ -52,6 +52,10 @@ holds "a failed emit leaves the output file alone" grep -q old "$work/kept.cu"
 expect 3 "could not be written" emit thread_naive -o "$work/no/such/folder"
 [ -e /dev/full ] && expect 3 "could not be written: No space" emit thread_naive -o /dev/full
 expect 0 "#line [0-9]+ .*gemv.c" emit thread_naive --lineinfo
+expect 0 "^    grid_wait\(\); // the launches before have ended$" emit block_pipelined --dependent --target sm_90a
+expect 0 "^sm_80 has no dependent launches, sm_90 and newer have: these are plain ones$" emit thread_naive --dependent
+holds "emit --dependent where there is none is the plain text" sh -c "! grep -q grid_wait '$work/out'"
+expect 0 "^ok block_pipelined" run block_pipelined -p N=64 -p K=512 --dependent --target sm_90a --device sim
 
 if have_nvrtc; then
     for target in sm_80 sm_90a; do
