@@ -3,6 +3,7 @@
  * Expressions are made by a seed and evaluated by the test itself, in plain 64-bit arithmetic, at all values
  * of their variables. */
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "codegen/facts.h"
 
@@ -402,4 +403,102 @@ Test(facts, a_guard_keeps_threads_out) {
     upper.guard[0].negated = true;
     cr_assert_eq(facts_apart(&block, &upper, &one), FACT_UNKNOWN);
     arena_free(a);
+}
+
+/* ---- digits -------------------------------------------------------------------------------------------- */
+
+static uint64_t state = 1;
+
+static int64_t below(int64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((state >> 33) % (uint64_t)n);
+}
+
+/* An offset such as tiles have: factors of one and another variable, parts of divisions among them. */
+static node *random_offset(world *w, int64_t *values) {
+    static const int64_t factors[] = {1, 2, 3, 4, 8, 8, 12, 16, 24, 32, 64};
+    arena *a = &w->memory;
+    node *sum = number(w, below(4));
+    for (int i = 0; i < 3; i++) {
+        node *x = expr_var(a, here, &w->v[below(3)]);
+        const int64_t n = 2 + below(3);
+        if (below(3) == 0) {
+            x = expr_binary(a, here, below(2) ? TG_QUO : TG_MOD, x, number(w, n));
+        } else if (below(4) == 0) { /* both parts: a row and a column */
+            node *whole = expr_binary(a, here, TG_QUO, x, number(w, n));
+            node *rest = expr_binary(a, here, TG_MOD, x, number(w, n));
+            x = expr_add(a, expr_mul(a, whole, n * (1 + below(2))), rest);
+        }
+        sum = expr_add(a, sum, expr_mul(a, x, factors[below(11)]));
+    }
+    *values = sum->hi + 8;
+    return sum;
+}
+
+static int64_t value_at(const node *x, const var *const *v, const int64_t *now) {
+    value_fault fault = FAULT_NONE;
+    if (x->kind == E_CONST) {
+        return x->ival;
+    }
+    for (int i = 0; x->kind == E_VAR; i++) {
+        if (v[i] == x->var) {
+            return now[i];
+        }
+    }
+    const value a = value_int(TYPE_INDEX, value_at(x->arg[0], v, now));
+    const value b = value_int(TYPE_INDEX, value_at(x->arg[x->n - 1], v, now));
+    return value_as_int(value_binary(x->op, a, b, &fault));
+}
+
+/* Do two threads meet, one in x and the other in y, the loops at any values? */
+static bool meet(const world *w, const node *x, const node *y, int lanes, int64_t values) {
+    const var *const v[3] = {&w->v[0], &w->v[1], &w->v[2]};
+    int owner[4096] = {0};
+    cr_assert(values < 4096);
+    for (int turn = 0; turn < 2; turn++) {
+        int64_t now[3];
+        for (now[0] = 0; now[0] <= v[0]->hi; now[0]++) {
+            for (now[1] = 0; now[1] <= v[1]->hi; now[1]++) {
+                const int me = 1 + (int)(now[0] + now[1] * (v[0]->hi + 1));
+                for (now[2] = 0; now[2] <= v[2]->hi; now[2]++) {
+                    const int64_t at = value_at(turn ? y : x, v, now);
+                    for (int lane = 0; lane < (turn ? 1 : lanes); lane++) {
+                        int *o = &owner[at + lane];
+                        if (turn && *o != 0 && *o != me) {
+                            return true;
+                        }
+                        *o = turn ? *o : *o == 0 || *o == me ? me : -1;
+                    }
+                }
+            }
+        }
+    }
+    return false;
+}
+
+Test(facts, offsets_read_as_digits_are_apart_only_where_they_are) {
+    int shown = 0, apart_at_all = 0;
+    for (int i = 0; i < 4000; i++) {
+        world w;
+        begin(&w, 1);
+        w.v[0].hi = below(8);
+        w.v[1].hi = below(4);
+        w.v[2].hi = below(5);
+        int64_t values[2];
+        node *x = random_offset(&w, &values[0]), *y = below(2) ? x : random_offset(&w, &values[1]);
+        const int lanes = 1 << below(4);
+        buffer b = {.name = "b", .space = TG_SHARED, .type = TG_I32, .rank = 1, .dim = {4096}, .arg = -1};
+        const fact_block block = facts_block(&w.memory, (var *const[3]){&w.v[0], &w.v[1], NULL});
+        const fact_access first = {.ref = expr_ref(&w.memory, here, &b, 1, &x, lanes)};
+        const fact_access second = {.ref = expr_ref(&w.memory, here, &b, 1, &y, 1)};
+        const int64_t most = values[0] > y->hi + 8 ? values[0] : y->hi + 8;
+        const bool met = meet(&w, x, y, lanes, most);
+        const fact f = facts_apart_anywhere(&block, &first, &second);
+        cr_assert(!met || f != FACT_YES, "%s and %s, %d lanes", expr_text(&w.memory, x),
+                  expr_text(&w.memory, y), lanes);
+        shown += f == FACT_YES;
+        apart_at_all += !met;
+        arena_free(&w.memory);
+    }
+    cr_assert_gt(2 * shown, apart_at_all, "shown %d of %d", shown, apart_at_all);
 }

@@ -174,6 +174,44 @@ bool affine_subtract(affine *a, const affine *b) {
     return in_limit(a->constant);
 }
 
+/* The two parts of one division: x / n with n times the factor of x % n. */
+static bool is_split(const affine *a, int whole, int rest) {
+    const node *x = a->term[whole].x, *y = a->term[rest].x;
+    int64_t factor;
+    return x->kind == E_OP && y->kind == E_OP && x->op == TG_QUO && y->op == TG_MOD &&
+           is_mathematical(x->type) && is_mathematical(y->type) && x->arg[1]->kind == E_CONST &&
+           y->arg[1]->kind == E_CONST && x->arg[1]->ival == y->arg[1]->ival && x->arg[1]->ival > 0 &&
+           facts_multiply(a->term[rest].factor, x->arg[1]->ival, &factor) &&
+           factor == a->term[whole].factor && expr_equal(x->arg[0], y->arg[0]);
+}
+
+/* Puts together the first two such terms; NULL when there are none. */
+static const node *take_split(affine *a, int64_t *factor) {
+    for (int i = 0; i < a->n; i++) {
+        for (int j = 0; j < a->n; j++) {
+            if (i != j && is_split(a, i, j)) {
+                const node *x = a->term[i].x->arg[0];
+                *factor = a->term[j].factor;
+                a->term[i > j ? i : j] = a->term[--a->n];
+                a->term[i > j ? j : i] = a->term[--a->n];
+                return x;
+            }
+        }
+    }
+    return NULL;
+}
+
+bool affine_rejoin(affine *a) {
+    int64_t factor;
+    const node *x;
+    while ((x = take_split(a, &factor)) != NULL) {
+        if (!gather(a, x, factor)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool affine_step(const node *x, const var *v, int64_t *step) {
     affine a;
     if (!affine_of(x, &a)) {

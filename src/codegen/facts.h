@@ -68,7 +68,7 @@ typedef struct fact_block {
     arena *memory;
     var *thread_var[3]; /* x first; NULL where the axis has one thread */
     int32_t *owner;
-} fact_block;
+} fact_block; /* with a NULL owner only for facts_apart_anywhere() */
 fact_block facts_block(arena *memory, var *const thread_var[3]);
 
 /* Elements that a statement touches, and the conditions under which it does. */
@@ -86,5 +86,7 @@ typedef struct fact_access {
  * Variables of loops that both name have the same value in both: one iteration.  A name that stands for what
  * memory held, too, is the same in both. */
 fact facts_apart(const fact_block *block, const fact_access *a, const fact_access *b);
+/* The same where variables that are no threads have any two values; shown from the factors of the offsets alone. */
+fact facts_apart_anywhere(const fact_block *block, const fact_access *a, const fact_access *b);
 
 #endif

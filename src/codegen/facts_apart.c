@@ -11,13 +11,14 @@
 
 #include <string.h>
 
-enum { SPAN_LIMIT = 1 << 16, WORK_LIMIT = 1 << 17, TABLE_LIMIT = 1 << 12 };
+enum { WORK_LIMIT = 1 << 17, TABLE_LIMIT = 1 << 12 };
 
 /* The values of an expression of one or two variables. */
 typedef struct table {
     int at, other;    /* their numbers in the point; other: -1 for one */
     int64_t stride;   /* from value to value of the other */
     const int64_t *x; /* from their lowest; NULL: no table */
+    bool is_tried;
 } table;
 
 /* The elements of one access, in units of bytes that both accesses share. */
@@ -273,7 +274,7 @@ static bool choose_axes(const side *s, const node *x, table *t, int64_t *n) {
 }
 
 static table tabulate(const comparison *c, const side *s, const node *x) {
-    table t = {.x = NULL};
+    table t = {.is_tried = true};
     int64_t n;
     if (!choose_axes(s, x, &t, &n)) {
         return t;
@@ -295,18 +296,12 @@ static table tabulate(const comparison *c, const side *s, const node *x) {
     return t;
 }
 
-static void tabulate_all(const comparison *c, side *s) {
-    for (int i = 0; i < s->a.n; i++) {
-        s->term[i] = tabulate(c, s, s->a.term[i].x);
-    }
-    for (int i = 0; i < s->access->n; i++) {
-        s->guard[i] = s->usable >> i & 1 ? tabulate(c, s, s->access->guard[i].condition) : (table){.x = NULL};
-    }
-}
-
-/* The value at the point now: from the table, else worked out. */
-static bool look_up(const side *s, const table *t, const node *x, int64_t *out) {
+/* The value at the point now: from the table, made when first asked, else worked out. */
+static bool look_up(const comparison *c, const side *s, table *t, const node *x, int64_t *out) {
     value v;
+    if (!t->is_tried) {
+        *t = tabulate(c, s, x);
+    }
     if (t->x) {
         const int64_t row = t->other >= 0 ? s->p.now[t->other] - s->p.lo[t->other] : 0;
         *out = t->x[row * t->stride + s->p.now[t->at] - s->p.lo[t->at]];
@@ -326,10 +321,10 @@ static void find_guards(side *s) {
 }
 
 /* Do the guards of the access let the thread in?  What they do not tell they let in. */
-static bool is_let_in(const side *s) {
+static bool is_let_in(const comparison *c, side *s) {
     for (int i = 0; i < s->access->n; i++) {
         int64_t holds;
-        if ((s->usable >> i & 1) && look_up(s, &s->guard[i], s->access->guard[i].condition, &holds) &&
+        if ((s->usable >> i & 1) && look_up(c, s, &s->guard[i], s->access->guard[i].condition, &holds) &&
             (holds != 0) == s->access->guard[i].negated) {
             return false;
         }
@@ -337,11 +332,11 @@ static bool is_let_in(const side *s) {
     return true;
 }
 
-static bool offset_now(const side *s, int64_t *sum) {
+static bool offset_now(const comparison *c, side *s, int64_t *sum) {
     *sum = s->a.constant;
     for (int i = 0; i < s->a.n; i++) {
         int64_t x;
-        if (!look_up(s, &s->term[i], s->a.term[i].x, &x)) {
+        if (!look_up(c, s, &s->term[i], s->a.term[i].x, &x)) {
             return false;
         }
         *sum += s->a.term[i].factor * x;
@@ -351,23 +346,26 @@ static bool offset_now(const side *s, int64_t *sum) {
 
 /* lo..hi of an access while what both name has its value now. */
 static bool range_now(const side *s, int64_t *lo, int64_t *hi) {
-    affine rest = {.constant = s->a.constant};
-    for (int i = 0; i < s->a.n; i++) {
-        point known = {.n = 0};
-        value v;
-        for (int k = s->own; k < s->p.n; k++) {
-            known.v[known.n] = s->p.v[k];
-            known.now[known.n++] = s->p.now[k];
-        }
-        if (point_evaluate(s->a.term[i].x, &known, &v)) {
-            rest.constant += s->a.term[i].factor * value_as_int(v);
-        } else {
-            rest.term[rest.n++] = s->a.term[i];
-        }
+    point known = {.n = 0};
+    for (int k = s->own; k < s->p.n; k++) {
+        known.v[known.n] = s->p.v[k];
+        known.now[known.n++] = s->p.now[k];
     }
-    const bool known = affine_range(&rest, lo, hi);
+    *lo = *hi = s->a.constant;
+    for (int i = 0; i < s->a.n; i++) {
+        const int64_t factor = s->a.term[i].factor;
+        int64_t least, most;
+        value v;
+        if (point_evaluate(s->a.term[i].x, &known, &v)) {
+            least = most = value_as_int(v);
+        } else if (!facts_term_range(s->access, s->a.term[i].x, factor, &least, &most)) {
+            return false;
+        }
+        *lo += factor * (factor < 0 ? most : least);
+        *hi += factor * (factor < 0 ? least : most);
+    }
     *hi += s->lanes - 1;
-    return known;
+    return true;
 }
 
 static int32_t linear_thread(const point *p, var *const thread_var[3]) {
@@ -388,10 +386,10 @@ static bool enter(comparison *c, side *s, bool check, int vars) {
     int32_t *owners = c->block->owner;
     do {
         int64_t at;
-        if (++c->work > WORK_LIMIT || !offset_now(s, &at)) {
+        if (++c->work > WORK_LIMIT || !offset_now(c, s, &at)) {
             return false;
         }
-        if (!is_let_in(s)) {
+        if (!is_let_in(c, s)) {
             continue;
         }
         const int32_t me = linear_thread(&s->p, c->block->thread_var);
@@ -445,7 +443,7 @@ static bool make_side(const fact_block *block, const fact_access *access, int64_
     const node *ref = access->ref;
     const int64_t scale = type_bytes(ref->buffer->type) / unit;
     *s = (side){.access = access, .lanes = ref->lanes * scale};
-    if (!affine_of(expr_offset(block->memory, ref), &s->a) ||
+    if (!affine_of(expr_offset(block->memory, ref), &s->a) || !affine_rejoin(&s->a) ||
         !facts_multiply(s->a.constant, scale, &s->a.constant)) {
         return false;
     }
@@ -486,6 +484,18 @@ fact_block facts_block(arena *memory, var *const thread_var[3]) {
     return block;
 }
 
+fact facts_apart_anywhere(const fact_block *block, const fact_access *a, const fact_access *b) {
+    const int64_t size_a = type_bytes(a->ref->buffer->type), size_b = type_bytes(b->ref->buffer->type);
+    const int64_t unit = size_a < size_b ? size_a : size_b;
+    side x, y;
+    if (buffer_root(a->ref->buffer) != buffer_root(b->ref->buffer) || !make_side(block, a, unit, &x) ||
+        !make_side(block, b, unit, &y)) {
+        return FACT_UNKNOWN;
+    }
+    const digits_side first = {a, x.a, x.lanes}, second = {b, y.a, y.lanes};
+    return facts_digits_apart(block, &first, &second) ? FACT_YES : FACT_UNKNOWN;
+}
+
 fact facts_apart(const fact_block *block, const fact_access *a, const fact_access *b) {
     comparison c = {.block = block};
     const int64_t size_a = type_bytes(a->ref->buffer->type), size_b = type_bytes(b->ref->buffer->type);
@@ -498,6 +508,10 @@ fact facts_apart(const fact_block *block, const fact_access *a, const fact_acces
     c.b.a.constant -= c.a.a.constant;
     c.a.a.constant = 0;
     shorten(&c.a, &c.b);
+    const digits_side first = {a, c.a.a, c.a.lanes}, second = {b, c.b.a, c.b.lanes};
+    if (facts_digits_apart(block, &first, &second)) {
+        return FACT_YES;
+    }
     collect_terms(&c, &c.a);
     collect_terms(&c, &c.b);
     if (c.modulus == 1) {
@@ -507,8 +521,6 @@ fact facts_apart(const fact_block *block, const fact_access *a, const fact_acces
     share_values(&c);
     find_guards(&c.a);
     find_guards(&c.b);
-    tabulate_all(&c, &c.a);
-    tabulate_all(&c, &c.b);
     do {
         if (!apart_now(&c)) {
             return FACT_UNKNOWN;

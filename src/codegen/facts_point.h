@@ -1,4 +1,4 @@
-/* facts_point.h -- what facts.c and facts_apart.c share: expressions evaluated at points. */
+/* facts_point.h -- what facts.c, facts_apart.c and facts_digits.c share: expressions evaluated at points. */
 #ifndef CODEGEN_FACTS_POINT_H
 #define CODEGEN_FACTS_POINT_H
 
@@ -6,6 +6,8 @@
 
 /* An expression is judged at so many points at most; the elements of a buffer that threads share, at more. */
 enum { POINT_VARS = 12, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 12, ELEMENT_LIMIT = 1 << 14 };
+/* So many elements has the table of owners of a fact_block. */
+enum { SPAN_LIMIT = 1 << 16 };
 
 /* One value for each variable of an expression. */
 typedef struct point {
@@ -26,5 +28,19 @@ int64_t facts_modulo(int64_t x, int64_t n);              /* 0 .. n - 1 */
 /* What a name stands for; x itself for everything else, and for names of what memory held at that time. */
 const node *facts_meaning(const node *x);
 bool affine_range(const affine *a, int64_t *lo, int64_t *hi);
+/* x / 16 * 128 + x % 16 * 8 is 8 * x; false when it leaves 64 bits. */
+bool affine_rejoin(affine *a);
+
+/* What a term lies in wherever the access is made; false where its product with the factor may leave 64 bits. */
+bool facts_term_range(const fact_access *access, const node *x, int64_t factor, int64_t *lo, int64_t *hi);
+
+/* The elements of one access: lanes of them from an offset on. */
+typedef struct digits_side {
+    const fact_access *access;
+    affine a;
+    int64_t lanes;
+} digits_side;
+/* True: shown that no two threads meet, one in a and the other in b.  False says nothing. */
+bool facts_digits_apart(const fact_block *block, const digits_side *a, const digits_side *b);
 
 #endif

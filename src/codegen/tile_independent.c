@@ -1,8 +1,8 @@
 /* tile_independent.c -- iterations of parallel are independent: nothing that one writes is touched by another.
  *
  * Reads parallel loops; leaves mistakes.  Shown first from the indices: where all accesses to a buffer have each
- * axis alone in one and the same dimension, different iterations touch different elements.  Otherwise the
- * elements are enumerated, iteration by iteration.  Block axes and outer loops stand at their lowest values; what
+ * axis alone in one and the same dimension, or the factors of their offsets tell the iterations apart
+ * (facts_digits.c), different iterations touch different elements.  Otherwise the elements are enumerated, iteration by iteration.  Block axes and outer loops stand at their lowest values; what
  * depends on data, on arguments or on a condition that does is left to the simulator, and so are loops of very
  * many accesses. */
 #include <string.h>
@@ -14,7 +14,7 @@ enum { MAX_USES = 64, MAX_AROUND = 8, MAX_BOUND = TG_MAX_RANK + MAX_AROUND, BUDG
 
 /* An access with what stands around it inside the loop. */
 typedef struct use {
-    const node *ref;
+    node *ref;
     const tile_stmt *at;
     bool is_write;
     int naround;
@@ -122,6 +122,27 @@ static bool follows(const checking *c, const buffer *b, const var *v, int d) {
     for (int i = 0; i < c->n; i++) {
         if (c->item[i].ref->buffer == b && !is_axis(c->item[i].ref->arg[d], v)) {
             return false;
+        }
+    }
+    return true;
+}
+
+/* Like threads that never meet: an iteration is one.  What stands around the loop may differ, too. */
+static bool are_apart(const checking *c, const buffer *b) {
+    fact_block iterations = {.memory = &c->k->memory};
+    if (c->s->n > 3) {
+        return false;
+    }
+    for (int i = 0; i < c->s->n; i++) {
+        iterations.thread_var[i] = c->s->axes[i];
+    }
+    for (int i = 0; i < c->n; i++) {
+        const fact_access first = {.ref = c->item[i].ref};
+        for (int j = 0; j < c->n && c->item[i].is_write && first.ref->buffer == b; j++) {
+            const fact_access second = {.ref = c->item[j].ref};
+            if (second.ref->buffer == b && facts_apart_anywhere(&iterations, &first, &second) != FACT_YES) {
+                return false;
+            }
         }
     }
     return true;
@@ -382,7 +403,7 @@ static void check_loop(tg_kernel *k, const tile_stmt *s) {
     decide_refs(s, add_use, c);
     for (int i = 0; i < c->n && !c->overflow && has_known_extents(s); i++) {
         const buffer *b = c->item[i].ref->buffer;
-        if (c->item[i].is_write && !seen_before(c, i) && !is_shown(c, b)) {
+        if (c->item[i].is_write && !seen_before(c, i) && !is_shown(c, b) && !are_apart(c, b)) {
             check_buffer(c, b);
         }
     }

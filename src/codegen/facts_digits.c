@@ -1,0 +1,294 @@
+/* facts_digits.c -- do two accesses of different threads meet?  Shown from the factors of their offsets alone.
+ *
+ * Reads two accesses; leaves nothing behind.  Offsets are read like numbers whose digits are the terms:
+ *
+ *     a: 2048 * stage + 128 * i + 8 * tid : +8            meet only where
+ *     b: 2048 * ahead + 128 * j + 8 * tid : +8
+ *                   2048 * (stage - ahead) + 128 * (i - j) + 8 * (tid - tid') + (-7 .. 7) = 0
+ *
+ * From the largest factor down: a difference that the smaller digits cannot make up for must be 0.  Where that
+ * holds for digits that tell the threads apart, two threads never meet.  Digits which are more than the number of
+ * the thread, tid / 16 and tid % 4, are worked out for every thread; loops are never enumerated. */
+#include "codegen/facts_point.h"
+
+#include <string.h>
+
+enum { DIGITS = 2 * AFFINE_TERMS };
+
+/* All terms of one factor: what a has there minus what b has. */
+typedef struct digit {
+    int64_t factor;
+    int64_t lo, hi; /* of the difference; meant where known */
+    bool is_known;
+    int from_a, from_b; /* terms */
+    const node *x;      /* the last of them; the only one where both sides have one and the same */
+    bool is_same;
+} digit;
+
+typedef struct numbers {
+    const fact_block *block;
+    const digits_side *a, *b;
+    int n;
+    digit item[DIGITS]; /* largest factor first, once sorted */
+    int nthreads;       /* digits of threads alone that are equal wherever a and b meet */
+    const digit *of_threads[DIGITS];
+} numbers;
+
+/* ---- ranges -------------------------------------------------------------------------------------------- */
+
+static int64_t divide_down(int64_t x, int64_t n) {
+    return x / n - (x % n < 0);
+}
+
+/* The range of x where factor * x + constant < 0. */
+static void narrow_below(int64_t factor, int64_t constant, int64_t *lo, int64_t *hi) {
+    if (factor > 0) {
+        const int64_t most = divide_down(-constant - 1, factor);
+        *hi = most < *hi ? most : *hi;
+    } else {
+        const int64_t least = divide_down(constant, -factor) + 1;
+        *lo = least > *lo ? least : *lo;
+    }
+}
+
+/* The range of variable x where a condition holds, or with `negated` does not. */
+static void narrow(const node *condition, bool negated, const node *x, int64_t *lo, int64_t *hi) {
+    affine d, right;
+    condition = facts_meaning(condition);
+    if (condition->kind != E_OP) {
+        return;
+    }
+    if (condition->op == (negated ? TG_EITHER : TG_BOTH)) {
+        narrow(condition->arg[0], negated, x, lo, hi);
+        narrow(condition->arg[1], negated, x, lo, hi);
+    }
+    const tg_op op = condition->op;
+    if ((op != TG_LT && op != TG_LE && op != TG_GT && op != TG_GE) || !affine_of(condition->arg[0], &d) ||
+        !affine_of(condition->arg[1], &right) || !affine_subtract(&d, &right) || d.n != 1 ||
+        d.term[0].x->kind != E_VAR || d.term[0].x->var != x->var) {
+        return;
+    }
+    const bool below = (op == TG_LT || op == TG_LE) != negated,
+               or_equal = (op == TG_LE || op == TG_GE) != negated;
+    const int64_t sign = below ? 1 : -1;
+    narrow_below(sign * d.term[0].factor, sign * d.constant - or_equal, lo, hi);
+}
+
+bool facts_term_range(const fact_access *access, const node *x, int64_t factor, int64_t *lo, int64_t *hi) {
+    int64_t product;
+    *lo = x->lo;
+    *hi = x->hi;
+    for (int i = 0; i < access->n && x->kind == E_VAR; i++) {
+        narrow(access->guard[i].condition, access->guard[i].negated, x, lo, hi);
+    }
+    return facts_multiply(factor, *lo, &product) && facts_multiply(factor, *hi, &product);
+}
+
+/* ---- digits -------------------------------------------------------------------------------------------- */
+
+static digit *digit_of(numbers *w, int64_t factor) {
+    for (int i = 0; i < w->n; i++) {
+        if (w->item[i].factor == factor) {
+            return &w->item[i];
+        }
+    }
+    w->item[w->n] = (digit){.factor = factor, .is_known = true};
+    return &w->item[w->n++];
+}
+
+static void add_terms(numbers *w, const digits_side *s, bool is_a) {
+    for (int i = 0; i < s->a.n; i++) {
+        const node *x = s->a.term[i].x;
+        digit *d = digit_of(w, s->a.term[i].factor);
+        int64_t lo, hi;
+        d->is_known &= facts_term_range(s->access, x, d->factor, &lo, &hi);
+        if (d->is_known) {
+            d->lo += is_a ? lo : -hi;
+            d->hi += is_a ? hi : -lo;
+        }
+        *(is_a ? &d->from_a : &d->from_b) += 1;
+        d->is_same = !is_a && d->from_a == 1 && d->from_b == 1 && expr_equal(d->x, x);
+        d->x = x;
+    }
+}
+
+static int64_t magnitude(const digit *d) {
+    return d->factor < 0 ? -d->factor : d->factor;
+}
+
+static void sort(numbers *w) {
+    for (int i = 1; i < w->n; i++) {
+        const digit moved = w->item[i];
+        int at = i;
+        for (; at > 0 && magnitude(&w->item[at - 1]) < magnitude(&moved); at--) {
+            w->item[at] = w->item[at - 1];
+        }
+        w->item[at] = moved;
+    }
+}
+
+/* lo..hi of the sum of all digits from the first on; false where one is not known. */
+static bool sum_from(const numbers *w, int first, int64_t *lo, int64_t *hi) {
+    *lo = *hi = 0;
+    for (int i = first; i < w->n; i++) {
+        const digit *d = &w->item[i];
+        const int64_t p = d->factor * d->lo, q = d->factor * d->hi;
+        if (!d->is_known) {
+            return false;
+        }
+        *lo += p < q ? p : q;
+        *hi += p < q ? q : p;
+    }
+    return true;
+}
+
+static bool is_of_threads(const fact_block *block, const node *x) {
+    x = facts_meaning(x);
+    if (x->kind == E_VAR) {
+        return x->var == block->thread_var[0] || x->var == block->thread_var[1] ||
+               x->var == block->thread_var[2];
+    }
+    bool all = x->kind == E_CONST || x->kind == E_OP || x->kind == E_CAST || x->kind == E_CHOOSE;
+    for (int i = 0; i < x->n && all; i++) {
+        all = is_of_threads(block, x->arg[i]);
+    }
+    return all;
+}
+
+/* From the largest digit down, as far as each must have one difference.  True when they never meet at all. */
+static bool find_equal(numbers *w) {
+    int64_t lo, hi;
+    int64_t least = w->b->a.constant - w->a->a.constant - (w->a->lanes - 1);
+    int64_t most = w->b->a.constant - w->a->a.constant + (w->b->lanes - 1);
+    for (int i = 0; i < w->n; i++) {
+        const digit *d = &w->item[i];
+        const int64_t size = magnitude(d);
+        if (!sum_from(w, i + 1, &lo, &hi)) {
+            return false;
+        }
+        int64_t from = -divide_down(-(least - hi), size) * size, to = divide_down(most - lo, size) * size;
+        if (d->is_known) {
+            const int64_t p = d->factor * d->lo, q = d->factor * d->hi;
+            from = from < (p < q ? p : q) ? (p < q ? p : q) : from;
+            to = to > (p < q ? q : p) ? (p < q ? q : p) : to;
+        }
+        if (from > to) {
+            return true;
+        }
+        if (from < to) {
+            return false;
+        }
+        least -= from;
+        most -= from;
+        if (from == 0 && d->is_same && is_of_threads(w->block, d->x)) {
+            w->of_threads[w->nthreads++] = d;
+        }
+    }
+    return least > 0 || most < 0;
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------- */
+
+/* Is every axis a digit of its own? */
+static bool has_all_axes(const numbers *w) {
+    for (int axis = 0; axis < 3; axis++) {
+        const var *v = w->block->thread_var[axis];
+        bool found = !v || v->hi == 0;
+        for (int i = 0; i < w->nthreads && !found; i++) {
+            found = w->of_threads[i]->x->kind == E_VAR && w->of_threads[i]->x->var == v;
+        }
+        if (!found) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static point all_threads(const fact_block *block) {
+    point p = {.n = 0};
+    for (int i = 0; i < 3; i++) {
+        if (block->thread_var[i]) {
+            p.v[p.n] = block->thread_var[i];
+            p.hi[p.n++] = block->thread_var[i]->hi;
+        }
+    }
+    return p;
+}
+
+static bool next_thread(point *p) {
+    for (int i = 0; i < p->n; i++) {
+        if (++p->now[i] <= p->hi[i]) {
+            return true;
+        }
+        p->now[i] = 0;
+    }
+    return false;
+}
+
+/* The digits of a thread together; false where one cannot be worked out. */
+static bool worth(const numbers *w, const point *p, int64_t *sum) {
+    *sum = 0;
+    for (int i = 0; i < w->nthreads; i++) {
+        value v;
+        if (!point_evaluate(w->of_threads[i]->x, p, &v)) {
+            return false;
+        }
+        *sum += w->of_threads[i]->factor * value_as_int(v);
+    }
+    return true;
+}
+
+/* Guards that say more than the number of the thread let it in. */
+static bool is_let_in(const digits_side *s, const point *p) {
+    for (int i = 0; i < s->access->n; i++) {
+        value v;
+        if (point_evaluate(s->access->guard[i].condition, p, &v) &&
+            (value_as_int(v) != 0) == s->access->guard[i].negated) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Do no two threads have the same digits, the one where a is made and the other where b is? */
+static bool are_told_apart(const numbers *w) {
+    int64_t lo, hi, from = 0, to = 0;
+    int32_t me = 0;
+    for (int i = 0; i < w->nthreads; i++) {
+        const digit *d = w->of_threads[i];
+        const int64_t p = d->factor * d->x->lo, q = d->factor * d->x->hi;
+        from += p < q ? p : q;
+        to += p < q ? q : p;
+    }
+    if (to - from >= SPAN_LIMIT || !w->block->owner) {
+        return false;
+    }
+    int32_t *owner = w->block->owner;
+    memset(owner, 0, sizeof *owner * (size_t)(to - from + 1));
+    point p = all_threads(w->block);
+    do {
+        me++;
+        if (!worth(w, &p, &lo)) {
+            return false;
+        }
+        if (is_let_in(w->a, &p)) {
+            owner[lo - from] = owner[lo - from] == 0 ? me : -1;
+        }
+    } while (next_thread(&p));
+    me = 0;
+    do {
+        me++;
+        if (worth(w, &p, &hi) && is_let_in(w->b, &p) && owner[hi - from] != 0 && owner[hi - from] != me) {
+            return false;
+        }
+    } while (next_thread(&p));
+    return true;
+}
+
+bool facts_digits_apart(const fact_block *block, const digits_side *a, const digits_side *b) {
+    numbers w = {.block = block, .a = a, .b = b};
+    add_terms(&w, a, true);
+    add_terms(&w, b, false);
+    sort(&w);
+    return find_equal(&w) || has_all_axes(&w) || (w.nthreads > 0 && are_told_apart(&w));
+}
