@@ -273,6 +273,21 @@ static int64_t result_type(tg_op op, int64_t type) {
     return is_compare(op) || op == TG_BOTH || op == TG_EITHER || op == TG_NEGATE ? TG_BOOL : type;
 }
 
+static int64_t gcd(int64_t a, int64_t b) {
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* The remainder of a multiple of g by a multiple of g is one, too. */
+static range range_of_multiples(const node *x, const node *y, range r) {
+    const int64_t g = gcd(expr_divisor(x), expr_divisor(y));
+    return y->lo > 0 ? (range){max64(r.lo, g - y->hi), min64(r.hi, y->hi - g)} : r;
+}
+
 /* The operation as such, nothing folded. */
 static node *make_op(arena *a, tg_loc at, tg_op op, node *x, node *y) {
     node *r = make_with(a, at, E_OP, result_type(op, x->type), y ? 2 : 1, (node *[]){x, y});
@@ -280,6 +295,9 @@ static node *make_op(arena *a, tg_loc at, tg_op op, node *x, node *y) {
     if (type_is_integer(r->type) && has_range(x) && (!y || has_range(y))) {
         set_range(r,
                   within(r->type, op, range_of(op, of(x), y ? of(y) : (range){0, 0}, type_range(r->type))));
+    }
+    if (op == TG_MOD && r->type == TYPE_INDEX) {
+        set_range(r, range_of_multiples(x, y, of(r)));
     }
     return r;
 }
@@ -775,15 +793,6 @@ node *expr_offset(arena *a, const node *ref) {
         stride = i == b->rank - 1 && row ? row : stride * b->dim[i];
     }
     return sum ? sum : expr_int(a, ref->at, 0);
-}
-
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
 }
 
 static int64_t divisor_of_op(const node *x) {
