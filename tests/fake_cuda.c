@@ -334,6 +334,12 @@ EXPORT api_result cuMemcpyDtoHAsync_v2(void *to, api_address from, size_t bytes,
     return 0;
 }
 
+EXPORT api_result cuMemcpyDtoDAsync_v2(api_address to, api_address from, size_t bytes, api_stream stream) {
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return 0;
+}
+
 EXPORT api_result cuMemsetD8Async(api_address at, unsigned char byte, size_t n, api_stream stream) {
     (void)stream;
     memset((void *)(uintptr_t)at, byte, n);

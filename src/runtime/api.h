@@ -117,6 +117,8 @@ enum {
     X(memory_to_device, cuMemcpyHtoDAsync_v2,                                                               \
       (api_address to, const void *from, size_t bytes, api_stream stream))                                  \
     X(memory_to_host, cuMemcpyDtoHAsync_v2, (void *to, api_address from, size_t bytes, api_stream stream))  \
+    X(memory_copy, cuMemcpyDtoDAsync_v2,                                                                    \
+      (api_address to, api_address from, size_t bytes, api_stream stream))                                  \
     X(memory_set, cuMemsetD8Async, (api_address at, unsigned char value, size_t n, api_stream stream))      \
     X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                            \
     X(host_free, cuMemFreeHost, (void *memory))                                                             \

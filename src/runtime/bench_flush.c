@@ -1,50 +1,12 @@
 /* bench_flush.c -- see bench_flush.h.
  *
- * The reader is PTX, not a kernel of the language, so that cold mode needs libcuda only. */
+ * The reader is templates/flush.ptx, not a kernel of the language, so that cold mode needs libcuda only. */
 #include "runtime/bench_flush.h"
 
 #include "runtime/error.h"
+#include "templates.h"
 
 enum { THREADS = 256, BLOCKS_PER_SM = 8, VECTOR = 16, LEAST_BYTES = 1 << 20 };
-
-/* Thread i reads vectors i, i + stride, ..; the sum is stored only if it is an unlikely number, so that no read
- * can be left out. */
-static const char reader[] = ".version 6.3\n"
-                             ".target sm_75\n"
-                             ".address_size 64\n"
-                             ".visible .entry tegula_flush(.param .u64 memory, .param .u32 vectors) {\n"
-                             "    .reg .pred %p<3>;\n"
-                             "    .reg .b32 %r<12>;\n"
-                             "    .reg .b64 %a<3>;\n"
-                             "    ld.param.u64 %a0, [memory];\n"
-                             "    ld.param.u32 %r0, [vectors];\n"
-                             "    cvta.to.global.u64 %a0, %a0;\n"
-                             "    mov.u32 %r1, %ctaid.x;\n"
-                             "    mov.u32 %r2, %ntid.x;\n"
-                             "    mov.u32 %r3, %tid.x;\n"
-                             "    mad.lo.u32 %r4, %r1, %r2, %r3;\n"
-                             "    mov.u32 %r5, %nctaid.x;\n"
-                             "    mul.lo.u32 %r5, %r5, %r2;\n"
-                             "    mov.u32 %r6, 0;\n"
-                             "next:\n"
-                             "    setp.ge.u32 %p0, %r4, %r0;\n"
-                             "    @%p0 bra done;\n"
-                             "    mul.wide.u32 %a1, %r4, 16;\n"
-                             "    add.u64 %a1, %a0, %a1;\n"
-                             "    ld.global.v4.u32 {%r7, %r8, %r9, %r10}, [%a1];\n"
-                             "    xor.b32 %r7, %r7, %r8;\n"
-                             "    xor.b32 %r9, %r9, %r10;\n"
-                             "    add.u32 %r6, %r6, %r7;\n"
-                             "    add.u32 %r6, %r6, %r9;\n"
-                             "    add.u32 %r4, %r4, %r5;\n"
-                             "    bra next;\n"
-                             "done:\n"
-                             "    setp.ne.u32 %p1, %r6, 305419897;\n"
-                             "    @%p1 bra end;\n"
-                             "    st.global.u32 [%a0], %r6;\n"
-                             "end:\n"
-                             "    ret;\n"
-                             "}\n";
 
 static int driver_call(const bench_flush *f, const char *name, api_result code) {
     return code == 0 ? TG_OK : api_driver_failed(f->driver, name, code);
@@ -61,7 +23,8 @@ int bench_flush_open(const api_driver *driver, int ordinal, bench_flush *f) {
     f->blocks = (unsigned)(device.sms > 0 ? device.sms : 1) * BLOCKS_PER_SM;
     code = driver_call(f, "cuMemAlloc", driver->memory_alloc(&f->memory, f->bytes));
     if (code == TG_OK) {
-        code = driver_call(f, "cuModuleLoadDataEx", driver->module_load(&f->module, reader, 0, NULL, NULL));
+        code = driver_call(f, "cuModuleLoadDataEx",
+                           driver->module_load(&f->module, tg_template_flush_ptx, 0, NULL, NULL));
     }
     if (code == TG_OK) {
         code = driver_call(f, "cuModuleGetFunction",

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/bench.h"
 #include "runtime/jit.h"
 #include "tool/tool.h"
 
@@ -35,57 +34,64 @@ int gpu_choose(const options *o, device_info *info, bool *found) {
 
 /* ---- one launch ---------------------------------------------------------------------------------------- */
 
-typedef struct session {
+enum { MAX_SETS = 8 };
+
+struct gpu_session {
     device_handle *device;
+    bench_timer *timer;
     tg_jit **jit;          /* one a step */
     launch_kernel *loaded; /* of --cuda */
     const subject *s;
-    void *address[INPUTS_MAX];
-    tg_arg args[INPUTS_MAX];
+    int nsets;
+    void *address[MAX_SETS][INPUTS_MAX];
+    tg_arg args[MAX_SETS][INPUTS_MAX];
     void *start, *stop;
-} session;
+};
 
-static int upload(session *x, const arguments *all) {
+/* The tensors as before the launch. */
+static int upload(gpu_session *x, const arguments *all, int set) {
     int code = TG_OK;
     for (int i = 0; i < all->n && !code; i++) {
         const argument *a = &all->item[i];
-        if (a->is_tensor && !x->address[i]) {
-            code = device_alloc(x->device, a->bytes ? a->bytes : 1, &x->address[i]);
+        void **address = &x->address[set][i];
+        if (a->is_tensor && !*address) {
+            code = device_alloc(x->device, a->bytes ? a->bytes : 1, address);
         }
         if (a->is_tensor && !code && a->bytes) {
-            code = device_put(x->device, x->address[i], a->before, a->bytes);
+            code = device_put(x->device, *address, a->before, a->bytes);
         }
     }
     return code;
 }
 
-static void fill_args(session *x, const arguments *all) {
+static void fill_args(gpu_session *x, const arguments *all, int set) {
+    tg_arg *args = x->args[set];
     for (int i = 0; i < all->n; i++) {
         const argument *a = &all->item[i];
         if (a->is_tensor) {
-            x->args[i] = tg_arg_pointer(x->address[i]);
+            args[i] = tg_arg_pointer(x->address[set][i]);
         } else if (type_is_float(a->type)) {
-            x->args[i] = tg_arg_float(value_as_real(a->scalar));
+            args[i] = tg_arg_float(value_as_real(a->scalar));
         } else {
-            x->args[i] =
-                a->type == TG_U64 ? tg_arg_uint(a->scalar.bits) : tg_arg_int(value_as_int(a->scalar));
+            args[i] = a->type == TG_U64 ? tg_arg_uint(a->scalar.bits) : tg_arg_int(value_as_int(a->scalar));
         }
     }
 }
 
-static int download(session *x, arguments *all) {
+static int download(gpu_session *x, arguments *all) {
     int code = TG_OK;
     for (int i = 0; i < all->n && !code; i++) {
         argument *a = &all->item[i];
         if (a->is_tensor && a->is_written && a->bytes) {
-            code = device_get(x->device, a->after, x->address[i], a->bytes);
+            code = device_get(x->device, a->after, x->address[0][i], a->bytes);
         }
     }
     return code;
 }
 
-/* The call, on arguments like those of x->args. */
-static int launch_on(const session *x, const tg_arg *args, void *stream) {
+/* The call, on one set of the arguments. */
+static int launch_on(const gpu_session *x, int set, void *stream) {
+    const tg_arg *args = x->args[set];
     int code = TG_OK;
     for (int i = 0; i < x->s->nsteps && !code; i++) {
         const subject_step *step = &x->s->steps[i];
@@ -99,8 +105,8 @@ static int launch_on(const session *x, const tg_arg *args, void *stream) {
     return code;
 }
 
-static int launch(const session *x) {
-    return launch_on(x, x->args, NULL);
+static int launch(const gpu_session *x) {
+    return launch_on(x, 0, NULL);
 }
 
 /* ---- times --------------------------------------------------------------------------------------------- */
@@ -110,7 +116,7 @@ static int by_size(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static int time_launches(session *x, int count, gpu_run *run) {
+static int time_launches(gpu_session *x, int count, gpu_run *run) {
     double times[MAX_COUNT];
     int code = device_event_new(x->device, &x->start);
     code = code ? code : device_event_new(x->device, &x->stop);
@@ -131,7 +137,7 @@ static int time_launches(session *x, int count, gpu_run *run) {
 }
 
 /* A failed check is a result, not a failure of the run.  That of a tg_jit is told by its next launch. */
-static int take_check(session *x, gpu_run *run) {
+static int take_check(gpu_session *x, gpu_run *run) {
     int code = TG_OK;
     bool has_checks = false;
     for (int i = 0; i < x->s->nsteps; i++) {
@@ -149,7 +155,7 @@ static int take_check(session *x, gpu_run *run) {
 }
 
 /* Registers and spills are those of the row's own kernel. */
-static int prepare_step(session *x, const options *o, int number, gpu_run *run) {
+static int prepare_step(gpu_session *x, const options *o, int number, gpu_run *run) {
     const jit_settings how = {.has_line_info = o->lineinfo, .is_dependent = o->dependent};
     const subject *s = x->s->steps[number].s;
     tg_kernel_info info;
@@ -166,7 +172,7 @@ static int prepare_step(session *x, const options *o, int number, gpu_run *run) 
     return code;
 }
 
-static int prepare(session *x, const options *o, const char *cuda, gpu_run *run) {
+static int prepare(gpu_session *x, const options *o, const char *cuda, gpu_run *run) {
     if (cuda) {
         const nvrtc_request request = {.name = x->s->kernel->name,
                                        .text = cuda,
@@ -182,95 +188,88 @@ static int prepare(session *x, const options *o, const char *cuda, gpu_run *run)
     return code;
 }
 
-/* ---- stream mode: more sets of arguments than the L2 cache holds --------------------------------------- */
+/* ---- for whoever times --------------------------------------------------------------------------------- */
 
-enum { MAX_SETS = 8 };
-
-/* A copy of the tensors as before the launch; what was allocated stays in `address` for the caller to free.
- */
-static int another_set(session *x, const arguments *all, void **address, tg_arg *args) {
-    int code = TG_OK;
-    memcpy(args, x->args, sizeof *args * (size_t)all->n);
-    for (int i = 0; i < all->n && !code; i++) {
-        const argument *a = &all->item[i];
-        if (a->is_tensor) {
-            code = device_alloc(x->device, a->bytes ? a->bytes : 1, &address[i]);
-            code = code || !a->bytes ? code : device_put(x->device, address[i], a->before, a->bytes);
-            args[i] = tg_arg_pointer(address[i]);
-        }
-    }
-    return code;
+static int status_of(const gpu_session *x, int code) {
+    return code ? tool_fail_code(code, x->s->kernel->name) : STATUS_GOOD;
 }
 
-/* Together at least five times the cache, so that no launch finds what an earlier one has left there. */
-static int sets_for(const device_info *device, const arguments *all) {
-    double bytes = 1.0;
-    for (int i = 0; i < all->n; i++) {
-        bytes += all->item[i].is_tensor ? (double)all->item[i].bytes : 0.0;
+int gpu_open(const options *o, const subject *s, const device_info *device, const char *cuda,
+             gpu_session **out, gpu_run *run) {
+    *run = (gpu_run){0};
+    *out = NULL;
+    if (cuda && s->nsteps > 1) {
+        return tool_fail(STATUS_FAULTY, "--cuda is the text of one kernel; %s is a call of %d steps",
+                         s->kernel->name, s->nsteps);
     }
-    const double sets = 5.0 * (double)device->l2_bytes / bytes + 1.0;
-    return sets < 2.0 ? 2 : sets > MAX_SETS ? MAX_SETS : (int)sets;
+    gpu_session *x = calloc(1, sizeof *x);
+    if (!x) {
+        return tool_fail(STATUS_LACKING, "out of memory");
+    }
+    x->s = s;
+    int code = device_open(device->ordinal, &x->device);
+    code = code ? code : device_enter(x->device);
+    if (code) {
+        device_close(x->device);
+        free(x);
+        return tool_fail_code(code, "the GPU");
+    }
+    *out = x;
+    return status_of(x, prepare(x, o, cuda, run));
 }
 
-typedef struct rotation {
-    const session *x;
-    const tg_arg *sets[MAX_SETS];
-} rotation;
-
-static int launch_set(void *user, int set, void *stream) {
-    const rotation *r = user;
-    return launch_on(r->x, r->sets[set], stream);
-}
-
-static int time_stream(session *x, const arguments *all, gpu_run *run) {
-    void *address[MAX_SETS][INPUTS_MAX] = {{NULL}};
-    tg_arg args[MAX_SETS][INPUTS_MAX];
-    rotation all_sets = {x, {x->args}};
-    device_info device;
-    int code = device_describe(device_ordinal(x->device), &device);
-    const int n = code ? 0 : sets_for(&device, all);
-    for (int i = 1; i < n && !code; i++) {
-        code = another_set(x, all, address[i], args[i]);
-        all_sets.sets[i] = args[i];
-    }
-    bench_timer *timer = NULL;
-    tg_bench_figures figures;
-    code = code ? code : bench_open(x->device, &timer);
-    code = code ? code : bench_calls(timer, launch_set, &all_sets, n, NULL, &figures);
-    bench_close(timer);
-    if (!code) {
-        run->median = figures.median_us;
-        run->low = figures.low_us;
-        run->high = figures.high_us;
-        run->count = figures.samples * figures.launches;
-    }
-    for (int i = 1; i < n; i++) {
-        for (int j = 0; j < all->n; j++) {
-            device_free(x->device, address[i][j]);
-        }
-    }
-    return code;
-}
-
-static int run_all(session *x, const options *o, const char *cuda, int count, arguments *all, gpu_run *run) {
-    int code = prepare(x, o, cuda, run);
-    code = code ? code : upload(x, all);
-    fill_args(x, all);
+int gpu_call(gpu_session *x, arguments *all, gpu_run *run) {
+    run->failed_check[0] = '\0';
+    int code = upload(x, all, 0);
+    fill_args(x, all, 0);
+    x->nsets = x->nsets ? x->nsets : 1;
     code = code ? code : launch(x);
     code = code ? code : device_synchronize(x->device, NULL);
     code = code ? code : download(x, all);
     code = code ? code : take_check(x, run);
-    if (code || !count || run->failed_check[0]) {
-        return code;
-    }
-    return count == GPU_STREAM ? time_stream(x, all, run)
-                               : time_launches(x, count < MAX_COUNT ? count : MAX_COUNT, run);
+    return status_of(x, code);
 }
 
-static void end(session *x) {
-    for (int i = 0; i < INPUTS_MAX; i++) {
-        device_free(x->device, x->address[i]);
+/* Together at least five times the L2 cache, so that no launch finds what an earlier one has left there. */
+static int count_sets(const device_info *device, const arguments *all) {
+    double bytes = 0.0;
+    for (int i = 0; i < all->n; i++) {
+        bytes += all->item[i].is_tensor ? (double)all->item[i].bytes : 0.0;
     }
+    return bench_sets(device, bytes, 5.0, MAX_SETS);
+}
+
+int gpu_make_sets(gpu_session *x, const arguments *all) {
+    device_info device;
+    int code = device_describe(device_ordinal(x->device), &device);
+    const int wanted = code ? 0 : count_sets(&device, all);
+    for (; x->nsets < wanted && !code; x->nsets++) {
+        code = upload(x, all, x->nsets);
+        fill_args(x, all, x->nsets);
+    }
+    return status_of(x, code);
+}
+
+static int launch_set(void *user, int set, void *stream) {
+    return launch_on(user, set, stream);
+}
+
+int gpu_time(gpu_session *x, const tg_bench_options *how, tg_bench_figures *figures) {
+    int code = x->timer ? TG_OK : bench_open(x->device, &x->timer);
+    code = code ? code : bench_calls(x->timer, launch_set, x, x->nsets, how, figures);
+    return status_of(x, code);
+}
+
+void gpu_close(gpu_session *x) {
+    if (!x) {
+        return;
+    }
+    for (int i = 0; i < MAX_SETS; i++) {
+        for (int j = 0; j < INPUTS_MAX; j++) {
+            device_free(x->device, x->address[i][j]);
+        }
+    }
+    bench_close(x->timer);
     device_event_free(x->device, x->start);
     device_event_free(x->device, x->stop);
     launch_unload(x->loaded);
@@ -280,25 +279,35 @@ static void end(session *x) {
     free(x->jit);
     device_leave(x->device);
     device_close(x->device);
+    free(x);
 }
+
+device_handle *gpu_device(gpu_session *x) {
+    return x->device;
+}
+
+bench_timer *gpu_timer(gpu_session *x) {
+    return x->timer;
+}
+
+int gpu_sets(const gpu_session *x) {
+    return x->nsets;
+}
+
+void *gpu_address(const gpu_session *x, int set, int arg) {
+    return x->address[set][arg];
+}
+
+/* ---- once ---------------------------------------------------------------------------------------------- */
 
 int gpu_launch(const options *o, const subject *s, const device_info *device, const char *cuda, int count,
                arguments *all, gpu_run *run) {
-    session x = {.s = s};
-    *run = (gpu_run){0};
-    if (cuda && s->nsteps > 1) {
-        return tool_fail(STATUS_FAULTY, "--cuda is the text of one kernel; %s is a call of %d steps",
-                         s->kernel->name, s->nsteps);
+    gpu_session *x = NULL;
+    int status = gpu_open(o, s, device, cuda, &x, run);
+    status = status ? status : gpu_call(x, all, run);
+    if (!status && count && !run->failed_check[0]) {
+        status = status_of(x, time_launches(x, count < MAX_COUNT ? count : MAX_COUNT, run));
     }
-    int code = device_open(device->ordinal, &x.device);
-    if (code) {
-        return tool_fail_code(code, "the GPU");
-    }
-    code = device_enter(x.device);
-    code = code ? code : run_all(&x, o, cuda, count, all, run);
-    if (code) {
-        tool_fail_code(code, s->kernel->name);
-    }
-    end(&x);
-    return tool_status(code);
+    gpu_close(x);
+    return status;
 }

@@ -2,6 +2,7 @@
 #ifndef TOOL_GPU_H
 #define TOOL_GPU_H
 
+#include "runtime/bench.h"
 #include "runtime/device.h"
 #include "tool/inputs.h"
 
@@ -15,11 +16,29 @@ typedef struct gpu_run {
     char failed_check[512]; /* "gemv.c:12: check failed: .."; "" */
 } gpu_run;
 
-/* Instead of a number of launches: stream mode (runtime/bench.h). */
-enum { GPU_STREAM = -1 };
-
-/* Runs once from `before` into `after`, then, unless `count` is 0, times that many launches.  `cuda`: a text
- * to run instead of the kernel's own; NULL.  The exit status. */
+/* Runs once from `before` into `after`, then, unless `count` is 0, times that many launches one by one on the same
+ * arguments.  `cuda`: a text to run instead of the kernel's own; NULL.  The exit status. */
 int gpu_launch(const options *o, const subject *s, const device_info *device, const char *cuda, int count,
                arguments *all, gpu_run *run);
+
+/* ---- step by step, for whoever times ------------------------------------------------------------------- */
+
+typedef struct gpu_session gpu_session;
+
+/* Compiles and loads every step; fills run->registers and .spill_bytes.  Close it in every case; these functions
+ * give exit statuses. */
+int gpu_open(const options *o, const subject *s, const device_info *device, const char *cuda,
+             gpu_session **out, gpu_run *run);
+/* Once from `before` into `after`; fills run->failed_check. */
+int gpu_call(gpu_session *x, arguments *all, gpu_run *run);
+/* After gpu_call(): makes as many sets of arguments as stream mode wants. */
+int gpu_make_sets(gpu_session *x, const arguments *all);
+int gpu_time(gpu_session *x, const tg_bench_options *how, tg_bench_figures *figures);
+void gpu_close(gpu_session *x);
+
+/* What else can be timed beside the kernel, with its arguments. */
+device_handle *gpu_device(gpu_session *x);
+bench_timer *gpu_timer(gpu_session *x);
+int gpu_sets(const gpu_session *x);
+void *gpu_address(const gpu_session *x, int set, int arg);
 #endif

@@ -59,6 +59,8 @@ typedef enum option_kind {
     O_TIMEOUT,
     O_IN,
     O_CONFIGS,
+    O_MODE,
+    O_SECONDS,
     O_LATER
 } option_kind;
 
@@ -113,11 +115,18 @@ static const option_row rows[] = {
      PLACE(cuda)},
     {O_FLAG, "jit", 0, NULL, BENCH, "time the compiler itself; needs no GPU", PLACE(jit)},
     {O_REPEAT, "repeat", 0, "N", BENCH, "measurements of each figure", 0},
+    {O_MODE, "mode", 0, "stream|cold|both", BENCH,
+     "graphs of launches over sets of arguments larger than the L2 cache, or one launch after it was emptied",
+     0},
+    {O_SECONDS, "seconds", 0, "S", BENCH, "of samples for each figure (0.1)", 0},
+    {O_TEXT, "suite", 0, "NAME", BENCH,
+     "every kernel of examples/NAME.yaml or -k NAME.c that is no step of another", PLACE(suite)},
+    {O_FLAG, "csv", 0, NULL, BENCH, "one line for each kernel and mode", PLACE(csv)},
+    {O_FLAG, "profile", 0, NULL, BENCH,
+     "run each kernel once and time nothing: for a profiler around the command", PLACE(profile)},
     {O_LATER, "html", 0, "FILE", EXPLAIN, "", 0},
     {O_LATER, "svg", 0, "FILE", EXPLAIN | BENCH, "", 0},
-    {O_LATER, "suite", 0, "NAME", BENCH | TUNE, "", 0},
     {O_LATER, "tuned", 0, NULL, BENCH, "", 0},
-    {O_LATER, "csv", 0, NULL, BENCH, "", 0},
     {O_LATER, "budget", 0, "SECONDS", TUNE, "", 0},
     {O_LATER, "records", 0, "FILE", TUNE | BENCH | RUN | EMIT, "", 0},
     {O_LATER, "replay", 0, "FILE", TUNE, "", 0},
@@ -288,14 +297,26 @@ static bool device_option(options *o, const char *word, text *error) {
     return true;
 }
 
-static bool timeout_option(options *o, const char *word, text *error) {
+static bool seconds_option(const option_row *row, const char *word, double *seconds, text *error) {
     char *end;
-    o->timeout = strtod(word, &end);
-    if (end == word || *end || !(o->timeout > 0) || o->timeout > 1e6) {
-        text_print(error, "--timeout %s: expected a number of seconds above 0", word);
+    *seconds = strtod(word, &end);
+    if (end == word || *end || !(*seconds > 0) || *seconds > 1e6) {
+        text_print(error, "--%s %s: expected a number of seconds above 0", row->name, word);
         return false;
     }
     return true;
+}
+
+static bool mode_option(options *o, const char *word, text *error) {
+    static const char *const names[] = {"stream", "cold", "both"};
+    for (unsigned i = 0; i < 3; i++) {
+        if (strcmp(word, names[i]) == 0) {
+            o->bench_modes = i + 1;
+            return true;
+        }
+    }
+    text_print(error, "--mode %s: expected stream, cold or both", word);
+    return false;
 }
 
 static bool input_option(options *o, const char *word, text *error) {
@@ -372,7 +393,11 @@ static bool take_option(options *o, const option_row *row, const char *word, tex
     case O_CONFIGS:
         return configs_option(o, row, word, error);
     case O_TIMEOUT:
-        return timeout_option(o, word, error);
+        return seconds_option(row, word, &o->timeout, error);
+    case O_SECONDS:
+        return seconds_option(row, word, &o->seconds, error);
+    case O_MODE:
+        return mode_option(o, word, error);
     case O_IN:
         return input_option(o, word, error);
     case O_LATER:
@@ -498,6 +523,7 @@ bool options_parse(int argc, char **argv, options *o, text *error) {
     o->operands = ARENA_ARRAY(&o->memory, operand, OPTIONS_MAX_OPERANDS);
     optind = 0; /* begin anew: this may not be the first line parsed */
     opterr = 0;
+    o->bench_modes = 1;
     while ((code = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
         const option_row *row = code == 1 || code == '?' || code == ':' ? NULL : row_of(code);
         bool is_good;

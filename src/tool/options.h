@@ -68,8 +68,11 @@ typedef struct options {
     int ninputs;
     input_file inputs[OPTIONS_MAX_INPUTS];
 
-    bool jit; /* bench */
+    bool jit, csv, profile; /* bench */
     int repeat;
+    unsigned bench_modes; /* bit i: mode i of bench_results.h; stream where nothing was said */
+    double seconds;       /* of samples of each figure; 0: the timer's default */
+    const char *suite, *svg, *replay, *rows;
 } options;
 
 /* False with a complete message in `error`.  Free the options in both cases. */

@@ -1,0 +1,408 @@
+/* bench_measure.c -- one row a configuration: right before, timed, right after.
+ *
+ * Read time_subject() first. */
+#define _POSIX_C_SOURCE 200809L /* gmtime_r */
+#include "tool/bench_measure.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "build_id.h"
+#include "runtime/bench_ceiling.h"
+#include "runtime/cublas.h"
+#include "tool/compare.h"
+#include "tool/gpu.h"
+#include "tool/reference.h"
+#include "tool/report.h"
+#include "tool/tool.h"
+
+/* One configuration. */
+typedef struct measuring {
+    const options *o;
+    const device_info *device;
+    const subject *s;
+    arguments *all;
+    gpu_session *gpu;
+    bench_results *out;
+    int problem;
+} measuring;
+
+static const double default_seconds = 0.1;
+
+static bool has_mode(const options *o, int mode) {
+    return o->bench_modes & (1 << mode);
+}
+
+static tg_bench_options how(const options *o, int mode) {
+    return (tg_bench_options){.mode = mode == BENCH_COLD ? TG_BENCH_COLD : TG_BENCH_STREAM,
+                              .seconds = o->seconds,
+                              .min_samples = o->repeat,
+                              .max_samples = o->repeat};
+}
+
+/* ---- what is asked of a call --------------------------------------------------------------------------- */
+
+static void count_bytes(const arguments *all, double *bytes, double *written) {
+    *bytes = *written = 0.0;
+    for (int i = 0; i < all->n; i++) {
+        const argument *a = &all->item[i];
+        if (a->is_tensor) {
+            *bytes += (double)a->bytes * (a->is_read + a->is_written);
+            *written += (double)a->bytes * a->is_written;
+        }
+    }
+}
+
+static bool is_right(const measuring *m) {
+    for (int i = 0; i < m->all->n; i++) {
+        const argument *a = &m->all->item[i];
+        comparison c;
+        if (a->is_tensor && a->is_result) {
+            compare_tensor(a, compare_tolerance(m->s->kernel->row, a->type), &c);
+            if (!c.is_good) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* Parameters or tunables as the builder saw them. */
+static const char *describe(arena *memory, const subject *s, bool is_problem) {
+    const tg_kernel *k = s->result.kernel;
+    tg_config some = {0};
+    text t = {0};
+    for (int i = 0; i < k->nparams; i++) {
+        if ((k->params[i].source == PARAM_PROBLEM) == is_problem) {
+            tg_config_set(&some, k->params[i].name, k->params[i].value);
+        }
+    }
+    report_config(&some, &t);
+    const char *kept = arena_copy(memory, t.s ? t.s : "");
+    text_free(&t);
+    return kept;
+}
+
+/* "given" where the command line sets a tunable, "tuned" where a record did, else "default". */
+static const char *variant_of(const subject *s) {
+    const tg_kernel *k = s->result.kernel;
+    bool is_tuned = false;
+    for (int i = 0; i < k->nparams; i++) {
+        if (k->params[i].source == PARAM_GIVEN) {
+            return "given";
+        }
+        is_tuned = is_tuned || k->params[i].source == PARAM_TUNED;
+    }
+    return is_tuned ? "tuned" : "default";
+}
+
+/* ---- what the kernel is held against ------------------------------------------------------------------- */
+
+static int add_ceiling(const measuring *m, bench_ceilings *c, bench_ceiling_kind kind, double bytes) {
+    bench_row line = {.kind = BENCH_CEILING,
+                      .problem = m->problem,
+                      .name = bench_ceiling_name(kind),
+                      .variant = "",
+                      .config = "",
+                      .bytes = bytes};
+    int code = TG_OK;
+    for (int mode = 0; mode < BENCH_MODES && code == TG_OK; mode++) {
+        const tg_bench_options timing = how(m->o, mode);
+        const char *name = "";
+        if (has_mode(m->o, mode)) {
+            code = bench_ceiling_time(c, kind, &timing, &line.time[mode], &name);
+            line.variant = *line.variant ? line.variant : arena_copy(&m->out->memory, name);
+        }
+    }
+    if (code == TG_OK) {
+        bench_add_row(m->out, &line);
+    }
+    return code;
+}
+
+static int add_ceilings(const measuring *m) {
+    const double bytes = floor(m->out->problems[m->problem].bytes / 32.0) * 32.0;
+    bench_ceilings *c = NULL;
+    int code = bench_ceilings_open(gpu_timer(m->gpu), gpu_device(m->gpu), bytes, &c);
+    for (int kind = 0; kind < BENCH_CEILINGS && code == TG_OK; kind++) {
+        code = add_ceiling(m, c, (bench_ceiling_kind)kind, bytes);
+    }
+    bench_ceilings_close(c);
+    return code ? tool_fail_code(code, "the memory's ceilings") : STATUS_GOOD;
+}
+
+/* ---- cuBLAS -------------------------------------------------------------------------------------------- */
+
+/* Where the arguments of output = matrix * vector stand among those of the call. */
+typedef struct gemv_call {
+    cublas *library;
+    const measuring *m;
+    int matrix, vector, output, way;
+} gemv_call;
+
+static bool is_vector(const argument *a, int64_t length, int64_t type) {
+    return a->is_tensor && a->rank == 1 && a->dim[0] == length && a->type == type;
+}
+
+/* False when the call computes no such thing. */
+static bool find_gemv(const arguments *all, gemv_call *g) {
+    g->matrix = g->vector = g->output = -1;
+    for (int i = 0; i < all->n; i++) {
+        const argument *a = &all->item[i];
+        if (a->is_tensor && a->rank == 2 && !a->is_written && type_is_float(a->type) &&
+            a->pitch == a->dim[1]) {
+            g->matrix = i;
+        }
+    }
+    for (int i = 0; i < all->n && g->matrix >= 0; i++) {
+        const argument *a = &all->item[i], *matrix = &all->item[g->matrix];
+        if (a->is_result && is_vector(a, matrix->dim[0], matrix->type)) {
+            g->output = i;
+        } else if (!a->is_written && is_vector(a, matrix->dim[1], matrix->type)) {
+            g->vector = i;
+        }
+    }
+    return g->vector >= 0 && g->output >= 0 && all->item[g->matrix].dim[0] <= INT_MAX &&
+           all->item[g->matrix].dim[1] <= INT_MAX;
+}
+
+static int launch_gemv(void *user, int set, void *stream) {
+    const gemv_call *g = user;
+    const argument *matrix = &g->m->all->item[g->matrix];
+    const cublas_gemv what = {matrix->type,
+                              matrix->dim[0],
+                              matrix->dim[1],
+                              gpu_address(g->m->gpu, set, g->matrix),
+                              gpu_address(g->m->gpu, set, g->vector),
+                              gpu_address(g->m->gpu, set, g->output)};
+    return cublas_gemv_launch(g->library, g->way, &what, stream);
+}
+
+static bench_check check_gemv(const gemv_call *g) {
+    argument *a = &g->m->all->item[g->output];
+    comparison c;
+    if (device_get(gpu_device(g->m->gpu), a->after, gpu_address(g->m->gpu, 0, g->output), a->bytes)) {
+        return BENCH_WRONG;
+    }
+    compare_tensor(a, compare_tolerance(g->m->s->kernel->row, a->type), &c);
+    return c.is_good ? BENCH_RIGHT : BENCH_WRONG;
+}
+
+/* The faster of the ways that the library has. */
+static int time_gemv(gemv_call *g, int mode, bench_row *line, const char **best) {
+    const tg_bench_options timing = how(g->m->o, mode);
+    const int64_t type = g->m->all->item[g->matrix].type;
+    for (g->way = 0; g->way < CUBLAS_WAYS; g->way++) {
+        const char *way = cublas_way(g->library, g->way, type);
+        tg_bench_figures now;
+        if (!way) {
+            continue;
+        }
+        const int code =
+            bench_calls(gpu_timer(g->m->gpu), launch_gemv, g, gpu_sets(g->m->gpu), &timing, &now);
+        if (code != TG_OK) {
+            return code;
+        }
+        line->check = line->check == BENCH_WRONG ? BENCH_WRONG : check_gemv(g);
+        if (!*best || now.median_us < line->time[mode].median_us) {
+            line->time[mode] = now;
+            *best = way;
+        }
+    }
+    return TG_OK;
+}
+
+static int time_library(const measuring *m, gemv_call *g, bench_row *line) {
+    const char *best[BENCH_MODES] = {NULL};
+    int code = cublas_open(gpu_device(m->gpu), &g->library);
+    for (int mode = 0; mode < BENCH_MODES && code == TG_OK; mode++) {
+        code = has_mode(m->o, mode) ? time_gemv(g, mode, line, &best[mode]) : TG_OK;
+    }
+    if (code == TG_OK) {
+        m->out->cublas = arena_copy(&m->out->memory, cublas_version(g->library));
+    }
+    cublas_close(g->library);
+    const char *stream = best[BENCH_STREAM], *cold = best[BENCH_COLD];
+    line->variant = !stream ? cold ? cold : ""
+                    : !cold || !strcmp(stream, cold)
+                        ? stream
+                        : arena_print(&m->out->memory, "%s; cold: %s", stream, cold);
+    return code;
+}
+
+/* A library that is missing or refuses is a row with its reason. */
+static void add_library(const measuring *m) {
+    gemv_call g = {.m = m};
+    bench_row line = {.kind = BENCH_LIBRARY,
+                      .problem = m->problem,
+                      .name = "cuBLAS",
+                      .variant = "",
+                      .config = "",
+                      .bytes = m->out->problems[m->problem].bytes};
+    if (!find_gemv(m->all, &g)) {
+        return;
+    }
+    if (time_library(m, &g, &line) != TG_OK) {
+        line.word = arena_copy(&m->out->memory, tg_error());
+    }
+    bench_add_row(m->out, &line);
+}
+
+/* ---- one configuration --------------------------------------------------------------------------------- */
+
+static int time_modes(const measuring *m, bench_row *line) {
+    int status = gpu_make_sets(m->gpu, m->all);
+    for (int mode = 0; mode < BENCH_MODES && !status; mode++) {
+        const tg_bench_options timing = how(m->o, mode);
+        status = has_mode(m->o, mode) ? gpu_time(m->gpu, &timing, &line->time[mode]) : STATUS_GOOD;
+    }
+    return status;
+}
+
+/* Runs the call once and judges it. */
+static int check_call(const measuring *m, bench_row *line, const char *when) {
+    gpu_run run;
+    const int status = gpu_call(m->gpu, m->all, &run);
+    if (status) {
+        return status;
+    }
+    if (run.failed_check[0]) {
+        line->check = BENCH_WRONG;
+        line->word = arena_copy(&m->out->memory, run.failed_check);
+    } else if (!is_right(m)) {
+        line->check = BENCH_WRONG;
+        line->word = arena_print(&m->out->memory,
+                                 "differs from the reference %s timing: 'tegula run' shows where", when);
+    } else {
+        line->check = line->check == BENCH_WRONG ? BENCH_WRONG : BENCH_RIGHT;
+    }
+    return STATUS_GOOD;
+}
+
+static int time_on_gpu(measuring *m) {
+    double bytes, written;
+    arena *memory = &m->out->memory;
+    bench_row line = {.kind = BENCH_KERNEL,
+                      .name = arena_copy(memory, m->s->kernel->name),
+                      .variant = variant_of(m->s),
+                      .config = describe(memory, m->s, false)};
+    const int known = m->out->nproblems;
+    count_bytes(m->all, &bytes, &written);
+    line.bytes = bytes;
+    m->problem = line.problem = bench_problem_number(m->out, describe(memory, m->s, true), bytes, written);
+    int status = check_call(m, &line, "before");
+    if (!status && line.check == BENCH_RIGHT && !m->o->profile) {
+        status = time_modes(m, &line);
+        status = status ? status : check_call(m, &line, "after");
+    }
+    if (!status && m->out->nproblems > known && gpu_timer(m->gpu)) {
+        status = add_ceilings(m);
+        add_library(m);
+    }
+    if (!status) {
+        bench_add_row(m->out, &line);
+        status = line.check == BENCH_WRONG ? STATUS_WRONG : STATUS_GOOD;
+    }
+    return status;
+}
+
+static int time_subject(const options *o, const device_info *device, subject *s, bench_results *out) {
+    const pipeline_options plain = {0};
+    arguments all = {0};
+    reference_run reference = {0};
+    gpu_run run;
+    measuring m = {.o = o, .device = device, .s = s, .all = &all, .out = out};
+    int status = subject_choose_device(o, device->major, device->minor, device->name, s);
+    status = status ? status : subject_build(o, &plain, s);
+    status = status ? status : inputs_make(o, s, &all);
+    status = status ? status : reference_compute(o, s, &all, &reference);
+    if (!status) {
+        status = gpu_open(o, s, device, NULL, &m.gpu, &run);
+        status = status ? status : time_on_gpu(&m);
+        gpu_close(m.gpu);
+    }
+    inputs_free(&all);
+    reference_free(&reference.tile);
+    return status;
+}
+
+/* ---- all configurations -------------------------------------------------------------------------------- */
+
+/* Which value of each setting; counts like an odometer. */
+typedef struct odometer {
+    int at[TG_MAX_CONFIG];
+} odometer;
+
+static bool advance(odometer *m, const settings *all) {
+    for (int i = all->n; i-- > 0;) {
+        if (++m->at[i] < all->item[i].n) {
+            return true;
+        }
+        m->at[i] = 0;
+    }
+    return false;
+}
+
+/* The settings of a kernel: common ones, then its own. */
+static settings merge(const settings *common, const settings *own) {
+    settings all = *common;
+    for (int i = 0; i < own->n; i++) {
+        int place = 0;
+        while (place < all.n && strcmp(all.item[place].name, own->item[i].name) != 0) {
+            place++;
+        }
+        if (place < TG_MAX_CONFIG) {
+            all.item[place] = own->item[i];
+            all.n = place == all.n ? all.n + 1 : all.n;
+        }
+    }
+    return all;
+}
+
+int bench_measure(const options *o, const gallery *g, const device_info *device, const operand *which,
+                  bench_results *out) {
+    const settings all = merge(&o->common, &which->own);
+    options one = *o; /* the settings are in the operand */
+    odometer m = {{0}};
+    int worst = STATUS_GOOD;
+    one.common.n = 0;
+    one.quiet = o->quiet || out->nrows > 0; /* the target is said once */
+    do {
+        operand now = {which->name, all};
+        for (int i = 0; i < all.n; i++) {
+            if (all.item[i].n > 1) {
+                now.own.item[i].values = &all.item[i].values[m.at[i]];
+            }
+        }
+        subject s;
+        int status = subject_open(&one, g, &now, &s);
+        status = status ? status : time_subject(&one, device, &s, out);
+        subject_free(&s);
+        worst = status > worst ? status : worst;
+        one.quiet = true;
+    } while (advance(&m, &all));
+    return worst;
+}
+
+/* ---- the machine --------------------------------------------------------------------------------------- */
+
+void bench_describe_machine(const device_info *device, bench_results *out) {
+    const int driver = device_driver_version();
+    const api_nvrtc *nvrtc = api_nvrtc_open(NULL);
+    const time_t now = time(NULL);
+    char date[32] = "";
+    struct tm utc;
+    if (gmtime_r(&now, &utc)) {
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    }
+    out->tegula = tg_version();
+    out->commit = TG_BUILD_COMMIT;
+    out->date = arena_copy(&out->memory, date);
+    out->gpu = arena_copy(&out->memory, device->name);
+    out->driver = arena_print(&out->memory, "%d.%d", driver / 1000, driver % 1000 / 10);
+    out->nvrtc = nvrtc ? arena_print(&out->memory, "%d.%d", nvrtc->major, nvrtc->minor) : NULL;
+    out->seconds = out->seconds > 0.0 ? out->seconds : default_seconds;
+}
