@@ -5,8 +5,10 @@
 #
 # and must equal the output of that command, run in the root of the checkout.
 #
-#     sh tests/documents.sh            compares; TEGULA names the tool
-#     sh tests/documents.sh --record   rewrites the blocks
+# Files of a reader's own that a command makes go to the folder $SCRATCH, where the headers of examples/ are too.
+#
+#     sh tests/documents.sh [FILE..]            compares; TEGULA names the tool
+#     sh tests/documents.sh --record [FILE..]   rewrites the blocks
 set -u
 cd "$(dirname "$0")/.." || exit 1
 TEGULA=${TEGULA:-./tegula}
@@ -17,7 +19,9 @@ trap 'rm -rf "$work"' EXIT
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$(realpath "$TEGULA")" >"$work/tegula"
 chmod +x "$work/tegula"
 PATH=$work:$PATH
-export PATH
+SCRATCH=$work/scratch
+export PATH SCRATCH
+mkdir "$SCRATCH" && cp examples/*.h "$SCRATCH"
 
 # Prints the document $1 with every quotation made anew.
 quote_anew() {
@@ -35,8 +39,11 @@ quote_anew() {
         }' "$1"
 }
 
+record=
+[ "${1-}" = --record ] && record=$1 && shift
+[ $# -gt 0 ] || set -- README.md docs/*.md docs/*/*.md
 status=0
-for document in README.md docs/*.md docs/*/*.md; do
+for document; do
     grep -q '^<!-- \$ ' "$document" 2>/dev/null || continue
     quote_anew "$document" >"$work/new" 2>"$work/errors"
     if grep -q '^(the command failed)$' "$work/new"; then
@@ -44,7 +51,7 @@ for document in README.md docs/*.md docs/*/*.md; do
         echo "$document: a quoted command failed"
         status=1
     elif ! diff -u "$document" "$work/new" >"$work/diff"; then
-        if [ "${1-}" = --record ]; then
+        if [ -n "$record" ]; then
             cp "$work/new" "$document"
         else
             cat "$work/diff"
