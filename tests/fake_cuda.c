@@ -37,7 +37,7 @@ struct CUmod_st {
     struct CUmod_st *next; /* of every module: those of a destroyed context go with the process */
 };
 
-static fake_cuda state = {.devices = 2, .major = 9, .minor = 0, .version = 13000};
+static fake_cuda state = {.devices = 2, .major = 9, .minor = 0, .version = 13000, .elapsed = 1.5f};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st primary[FAKE_MAX_DEVICES];
 static struct CUctx_st beside[8];
@@ -297,8 +297,9 @@ EXPORT api_result cuEventSynchronize(api_event event) {
 }
 
 EXPORT api_result cuEventElapsedTime(float *milliseconds, api_event start, api_event stop) {
+    static atomic_int n;
     (void)start, (void)stop;
-    *milliseconds = 1.5f;
+    *milliseconds = state.elapsed + (n++ % 2 ? state.elapsed_step : 0.0f);
     return 0;
 }
 

@@ -24,6 +24,7 @@ typedef struct {
     unsigned load_code;   /* what cuModuleLoadDataEx answers */
     unsigned launch_code; /* what cuLaunchKernelEx answers */
     unsigned alloc_code;
+    float elapsed, elapsed_step; /* milliseconds between two events; every other one is longer by the step */
     /* Records. */
     atomic_int loads, unloads, launches, host_allocs, host_frees, opt_ins, queries;
     atomic_int broken_captures; /* calls that a capture forbids, made outside relaxed mode */

@@ -59,6 +59,10 @@ int bench_problem_number(bench_results *r, const char *words, double bytes, doub
 bench_row *bench_add_row(bench_results *r, const bench_row *row);
 void bench_results_free(bench_results *r);
 
+/* Reads FILE.json.  `is_elsewhere`: rows that another program measured, added to those that are there.  The exit
+ * status. */
+int bench_read(const char *file, bool is_elsewhere, bench_results *out);
+
 /* ---- questions ----------------------------------------------------------------------------------------- */
 
 /* GB/s; 0 where the mode was not measured. */
@@ -80,6 +84,9 @@ int bench_against_library(const bench_results *r, int mode, double *least, doubl
 void bench_write_table(const bench_results *r, text *out);
 void bench_write_json(const bench_results *r, text *out);
 void bench_write_csv(const bench_results *r, text *out);
+/* The rates of all kernels in one mode as a figure: bars, with the ceiling, the library and rows from elsewhere as
+ * lines. */
+void bench_write_svg(const bench_results *r, int mode, text *out);
 /* After --profile: which kernels ran, and whether they were right. */
 void bench_write_checks(const bench_results *r, text *out);
 

@@ -40,6 +40,15 @@ static void write_columns(const bench_results *r, int width, text *out) {
     text_add(out, "\n");
 }
 
+static void write_percent(const bench_results *r, const bench_row *row, int mode, text *out) {
+    const double percent = bench_percent(r, row, mode);
+    if (percent > 0.0) {
+        text_print(out, " %6.1f", percent);
+    } else {
+        text_print(out, " %6s", "-");
+    }
+}
+
 static void write_time(const bench_results *r, const bench_row *row, int mode, text *out) {
     const tg_bench_figures *f = &row->time[mode];
     char quartiles[48];
@@ -49,12 +58,7 @@ static void write_time(const bench_results *r, const bench_row *row, int mode, t
     }
     snprintf(quartiles, sizeof quartiles, "(%.2f-%.2f)%s", f->low_us, f->high_us, f->is_noisy ? "~" : "");
     text_print(out, "  %9.2f %-19s %7.0f", f->median_us, quartiles, bench_rate(row, mode));
-    const double percent = bench_percent(r, row, mode);
-    if (percent > 0.0) {
-        text_print(out, " %6.1f", percent);
-    } else {
-        text_print(out, " %6s", "-");
-    }
+    write_percent(r, row, mode, out);
 }
 
 static void write_row(const bench_results *r, const bench_row *row, int width, text *out) {
@@ -87,33 +91,35 @@ static void write_problem(const bench_results *r, int problem, int width, text *
     }
 }
 
+static void write_best_row(const bench_results *r, const bench_row *ours, int mode, int width, text *out) {
+    const bench_row *theirs = bench_best(r, ours->problem, BENCH_LIBRARY, mode);
+    text_print(out, "%-36s %9.2f", r->problems[ours->problem].text, ours->time[mode].median_us);
+    write_percent(r, ours, mode, out);
+    if (theirs) {
+        text_print(out, "  %9.2f %6.2f", theirs->time[mode].median_us,
+                   theirs->time[mode].median_us / ours->time[mode].median_us);
+    } else {
+        text_print(out, "  %9s %6s", "-", "-");
+    }
+    text_print(out, "  %-*s %s %s\n", width, ours->name, ours->variant, ours->config);
+}
+
 /* The best of each problem in one mode: what a sweep is for. */
 static void write_best(const bench_results *r, int mode, int width, text *out) {
     double least, mean;
-    text_print(out, "\nbest, %s\n%-36s %9s %6s  %9s %6s  kernel\n", bench_mode_names[mode], "", "us", "%",
+    text_print(out, "\nbest, %-30s %9s %6s  %9s %6s  kernel\n", bench_mode_names[mode], "us", "%",
                "cuBLAS us", "times");
     for (int i = 0; i < r->nproblems; i++) {
         const bench_row *ours = bench_best(r, i, BENCH_KERNEL, mode);
-        const bench_row *theirs = bench_best(r, i, BENCH_LIBRARY, mode);
-        if (!ours) {
-            continue;
+        if (ours) {
+            write_best_row(r, ours, mode, width, out);
         }
-        text_print(out, "%-36s %9.2f %6.1f", r->problems[i].text, ours->time[mode].median_us,
-                   bench_percent(r, ours, mode));
-        if (theirs) {
-            text_print(out, "  %9.2f %6.2f", theirs->time[mode].median_us,
-                       theirs->time[mode].median_us / ours->time[mode].median_us);
-        } else {
-            text_print(out, "  %9s %6s", "-", "-");
-        }
-        text_print(out, "  %-*s %s\n", width, ours->name, ours->config);
     }
     const int n = bench_against_library(r, mode, &least, &mean);
     if (n) {
-        text_print(
-            out,
-            "against cuBLAS over %d problem%s: %.3f times its speed in the geometric mean, %.3f at least\n",
-            n, n == 1 ? "" : "s", mean, least);
+        text_print(out,
+                   "cuBLAS takes %.3f times as long in the geometric mean of %d problem%s, %.3f at least\n",
+                   mean, n, n == 1 ? "" : "s", least);
     }
 }
 

@@ -124,12 +124,15 @@ static const option_row rows[] = {
     {O_FLAG, "csv", 0, NULL, BENCH, "one line for each kernel and mode", PLACE(csv)},
     {O_FLAG, "profile", 0, NULL, BENCH,
      "run each kernel once and time nothing: for a profiler around the command", PLACE(profile)},
+    {O_TEXT, "rows", 0, "FILE.json", BENCH, "adds rows that another program measured (docs/bench.md)",
+     PLACE(rows)},
+    {O_TEXT, "replay", 0, "FILE.json", BENCH, "shows what an earlier --json wrote, and measures nothing",
+     PLACE(replay)},
+    {O_TEXT, "svg", 0, "FILE", BENCH, "also draws the figure: bars, ceiling and cuBLAS", PLACE(svg)},
     {O_LATER, "html", 0, "FILE", EXPLAIN, "", 0},
-    {O_LATER, "svg", 0, "FILE", EXPLAIN | BENCH, "", 0},
     {O_LATER, "tuned", 0, NULL, BENCH, "", 0},
     {O_LATER, "budget", 0, "SECONDS", TUNE, "", 0},
     {O_LATER, "records", 0, "FILE", TUNE | BENCH | RUN | EMIT, "", 0},
-    {O_LATER, "replay", 0, "FILE", TUNE, "", 0},
 };
 enum { NROWS = sizeof rows / sizeof rows[0] };
 

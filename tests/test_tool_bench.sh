@@ -1,0 +1,155 @@
+#!/bin/sh
+# test_tool_bench.sh -- bench without a GPU: refusals, what it shows of a file, and a whole measurement on the driver's
+# double, where every two events lie 1.5 ms apart and no kernel runs.
+. tests/tool/lib.sh
+
+file=tests/tool/bench.json
+others=tests/tool/elsewhere.json
+
+# ---- refusals ---------------------------------------------------------------------------------------------
+
+no_driver() {
+    export TEGULA_LIBCUDA=/nowhere/libcuda.so.1
+    expect "$@"
+    unset TEGULA_LIBCUDA
+}
+no_driver 3 "bench needs a GPU; 'bench --jit' times the compiler" bench thread_naive --mode both
+no_driver 3 "bench needs a GPU" bench --suite gemv --csv
+no_driver 0 "block_pipelined" bench --replay $file
+expect 2 "--replay shows a file" bench thread_naive --replay $file
+expect 2 "there is no suite 'gem', did you mean gemv\?" bench --suite gem
+expect 2 "expected a number of seconds above 0" bench thread_naive --seconds 0
+expect 2 "nowhere.json" bench --replay /nowhere.json
+
+# mistake PATTERN TEXT: a file of that text is refused with its place.
+mistake() {
+    printf '%s\n' "$2" >"$work/bad.json"
+    expect 2 "^$work/bad.json:[0-9]+:[0-9]+: error: $1" bench --replay "$work/bad.json"
+}
+good='"problem": "N=1", "name": "a", "bytes": 8'
+mistake "rows is missing" '{"gpu": "x"}'
+mistake "unknown key 'row', did you mean rows" '{"row": []}'
+mistake "expected a list" '{"rows": 1}'
+mistake "problem is missing" '{"rows": [{"name": "a", "bytes": 8}]}'
+mistake "name is missing" '{"rows": [{"problem": "N=1", "bytes": 8}]}'
+mistake "bytes is missing, and no row before tells those of 'N=1'" '{"rows": [{"problem": "N=1", "name": "a"}]}'
+mistake "median_us is missing" "{\"rows\": [{$good, \"stream\": {\"low_us\": 1}}]}"
+mistake "median_us must be above 0" "{\"rows\": [{$good, \"stream\": {\"median_us\": 0}}]}"
+mistake "'fast' is not a number" "{\"rows\": [{$good, \"cold\": {\"median_us\": fast}}]}"
+mistake "unknown key 'median', did you mean median_us" "{\"rows\": [{$good, \"cold\": {\"median\": 1}}]}"
+mistake "unknown kind: expected kernel, .. or elsewhere" "{\"rows\": [{$good, \"kind\": \"toy\"}]}"
+mistake "low_us must be a number of at least 0" "{\"rows\": [{$good, \"cold\": {\"median_us\": 1, \"low_us\": -1}}]}"
+mistake "noisy must be true or false" "{\"rows\": [{$good, \"cold\": {\"median_us\": 1, \"noisy\": 2}}]}"
+printf '{"rows": []}\n' >"$work/empty.json"
+expect 2 "holds no rows" bench --replay "$work/empty.json"
+printf '{"rows": [{' >"$work/torn.json"
+expect 2 "torn.json:[0-9]+:[0-9]+: error" bench --replay "$work/torn.json"
+
+# ---- what is shown ----------------------------------------------------------------------------------------
+
+expect 0 "^Test GPU <1>, driver 13.0, NVRTC 13.0, cuBLAS 13.0.2; tegula 0.1.0" bench --replay $file
+expect 0 "^read kernel +2\.00 \(1\.90-2\.10\) +4000  100\.0 +4\.00 .* 2000  100\.0" bench --replay $file
+expect 0 "^thread_naive +16\.00 \(15\.50-17\.50\)~ +500 +12\.5 +20\.00 .* default block_n=128 block_k=128" bench --replay $file
+expect 0 "^thread_naive +8\.00 .* 1000 +25\.0 +- +- +- +tuned block_n=32" bench --replay $file
+expect 0 "^block_naive .*WRONG +default +differs from the reference" bench --replay $file
+expect 0 "^N=4096 K=1024 dtype=f16 +2\.50 +80\.0 +3\.20 +1\.28 +block_pipelined +tuned" bench --replay $file
+expect 0 "^cuBLAS takes 0\.800 times as long in the geometric mean of 2 problems, 0\.500 at least" bench --replay $file
+expect 0 "^Other compiler 3\.6 +2\.20 .* 3636 +90\.9" bench --replay $file --rows $others
+
+"$TEGULA" bench --replay $file --csv >"$work/out"
+holds "CSV quotes what holds a comma" grep -qF '"512 threads x 4 x 16 B, 256 blocks"' "$work/out"
+holds "CSV has a line for each row and mode" [ "$(wc -l <"$work/out")" = 14 ]
+holds "every line of CSV has as many fields" awk 'BEGIN {FS = ","} NR == 1 {n = NF} {gsub(/"[^"]*"/, "x")} NF != n {exit 1}' "$work/out"
+
+"$TEGULA" bench --replay $file --json >"$work/one.json"
+"$TEGULA" bench --replay "$work/one.json" --json >"$work/two.json"
+holds "JSON read is JSON written" cmp "$work/one.json" "$work/two.json"
+holds "JSON keeps what is derived" grep -q '"percent": 62.5' "$work/one.json"
+printf '{"rows": [{"problem": "N=9", "name": "a"}]}\n' >"$work/unknown.json"
+expect 2 "unknown.json:1:11: error: bytes is missing" bench --replay $file --rows "$work/unknown.json"
+
+# ---- the figure -------------------------------------------------------------------------------------------
+
+expect 0 "^Test GPU" bench --replay $file --rows $others --svg "$work/f.svg"
+has() {
+    holds "the figure shows $1" grep -qE -- "$2" "$work/f.svg"
+}
+has "both colour schemes" "prefers-color-scheme: dark"
+has "a bar for the default" '<rect [^>]*class="first"><title>block_n=128 block_k=128: 500 GB/s'
+has "a bar for the tuned" '<rect [^>]*class="second"><title>block_n=32 block_k=64: 1000 GB/s'
+has "the ceiling" '<text [^>]*class="ceiling end">read kernel, 2.00 us<'
+has "the library" '<line [^>]*class="line library"/>'
+has "rows from elsewhere" '>Other compiler 3.6, 2.20 us<'
+has "the share of the ceiling" '>80.0 %<'
+has "the machine, escaped" 'Test GPU &lt;1&gt;, driver 13.0'
+holds "wrong kernels are left out" sh -c "! grep -q block_naive '$work/f.svg'"
+if command -v xmllint >/dev/null; then
+    holds "the figure is XML" xmllint --noout "$work/f.svg"
+fi
+# Twice the rate, twice the bar.
+bars=$(sed -n 's/.*width="\([0-9.]*\)" height="9" class="\(first\|second\)"><title>block_n=\(128\|32\) .*/\1/p' "$work/f.svg" | tr '\n' ' ')
+holds "bars are as long as their rates ($bars)" awk -v bars="$bars" 'BEGIN {split(bars, b, " "); exit !(b[1] > 0 && (b[2] / b[1] - 2) ^ 2 < 1e-4)}'
+
+# ---- a measurement on the driver's double -----------------------------------------------------------------
+
+# Its kernels never run: what is only written stays as it was, all bits set, which is what this reference wants.
+cat >"$work/minus.c" <<'C'
+#include <tegula/kernel.h>
+KERNEL(minus_one) {
+    params(N);
+    tunables(block, 128);
+    tensor(x, I32, N);
+    tensor(y, I32, N);
+    grid(pid, ceildiv(N, block)) threads(tid, block) {
+        let(i, add(mul(pid, block), tid));
+        when(lt(i, N)) set(at(y, i), sub(sub(at(x, i), at(x, i)), 1));
+    }
+}
+/* Reads and writes its output in place; otherwise it has the arguments of a matrix times a vector. */
+KERNEL(keep) {
+    params(N, K);
+    tensor(vector, F16, K);
+    tensor(matrix, F16, N, K);
+    tensor(output, F16, N);
+    grid(pid, ceildiv(N, 128)) threads(tid, 128) {
+        let(i, add(mul(pid, 128), tid));
+        when(lt(i, N)) set(at(output, i), choose(lt(i, N), at(output, i), mul(at(matrix, i, 0), at(vector, 0))));
+    }
+}
+C
+if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
+    export TEGULA_LIBCUDA="$TEGULA_FAKE_CUDA"
+    printf '{"rows": [{"problem": "N=4096", "name": "Other", "stream": {"median_us": 1}}]}\n' >"$work/rows.json"
+    measure="bench -k $work/minus.c minus_one -p N=4096"
+    # shellcheck disable=SC2086
+    {
+        expect 0 "^Fake GPU, driver 13.0" $measure
+        expect 0 "^minus_one +11\.72 .* 100\.0 +1500\.00 .* 100\.0 +default block=128" $measure --mode both
+        expect 0 "^minus_one .*given block=64" $measure -p block=64
+        expect 0 "^N=8192: 0.065536 MB" $measure -p N=4096,8192
+        expect 0 "^driver's copy +11\.72" $measure
+        expect 0 "^ran once: minus_one N=4096 block=128: right" $measure --profile
+        expect 0 "^N=4096,kernel,minus_one,default,block=128,cold,1500\.0000,.*,right$" $measure --mode cold --csv
+        expect 0 '"samples": 7,$' $measure --json --repeat 7
+        expect 1 "^thread_naive .*WRONG .*differs from the reference before timing" bench thread_naive -p N=64 -p K=64
+        expect 0 "^Other +1\.00 " $measure --rows "$work/rows.json"
+    }
+    library="bench -k $work/minus.c keep -p N=256 -p K=64"
+    # shellcheck disable=SC2086
+    {
+        export TEGULA_CUBLAS="$TEGULA_FAKE_CUBLAS"
+        expect 0 "^cuBLAS +11\.72 .* +GemmEx$" $library
+        expect 0 "cuBLAS 13\.0\.2" $library
+        expect 0 '"check": "right"' $library --json
+        export TEGULA_CUBLAS=/nowhere
+        expect 0 "^cuBLAS +- .* no cuBLAS: TEGULA_CUBLAS=/nowhere: " $library
+        export TEGULA_CUBLAS="$work"
+        expect 0 "^cuBLAS +- .* no cuBLAS: TEGULA_CUBLAS=$work: holds no libcublas.so" $library
+        unset TEGULA_CUBLAS
+    }
+    unset TEGULA_LIBCUDA
+else
+    echo "the driver's double or NVRTC is missing: no measurement"
+fi
+
+finish
