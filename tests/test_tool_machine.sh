@@ -54,6 +54,8 @@ with TEGULA_CACHE_DIR="$work/file" -- 1 "cache +in memory only: " doctor
 with TEGULA_CACHE_DIR="$work/file" -- 0 "__global__" emit thread_naive
 with TEGULA_NO_CACHE=1 -- 0 "__global__" emit thread_naive
 
+with TEGULA_CUBLAS=/nowhere/libcublas.so -- 1 "^cublas +none: .*TEGULA_CUBLAS=/nowhere/libcublas.so: " doctor
+
 # The benchmark is what fills a cache without a GPU: it must go on where it cannot be filled.
 if have_nvrtc; then
     with TMPDIR=/nowhere -- 3 "no temporary folder /nowhere" bench --jit thread_naive --repeat 1

@@ -11,6 +11,7 @@
 #include "build_id.h"
 #include "runtime/api.h"
 #include "runtime/cache.h"
+#include "runtime/cublas.h"
 #include "runtime/device.h"
 #include "runtime/error.h"
 #include "tool/child.h"
@@ -19,11 +20,25 @@
 #include "tool/tool.h"
 
 static const char *const variables[] = {
-    "TEGULA_CACHE_DIR",   "TEGULA_CACHE_SIZE", "TEGULA_NO_CACHE", "TEGULA_TUNED",
-    "TEGULA_NVRTC",       "TEGULA_LIBCUDA",    "TEGULA_DUMP",     "TEGULA_DUMP_DIR",
-    "TEGULA_LOG",         "CUDA_HOME",         "CUDA_PATH",       "CUDA_VISIBLE_DEVICES",
-    "CUDA_CACHE_DISABLE", "XDG_CACHE_HOME",    "XDG_STATE_HOME",  "CC",
-    "NO_COLOR",           "LD_LIBRARY_PATH",
+    "TEGULA_CACHE_DIR",
+    "TEGULA_CACHE_SIZE",
+    "TEGULA_NO_CACHE",
+    "TEGULA_TUNED",
+    "TEGULA_NVRTC",
+    "TEGULA_LIBCUDA",
+    "TEGULA_CUBLAS",
+    "TEGULA_DUMP",
+    "TEGULA_DUMP_DIR",
+    "TEGULA_LOG",
+    "CUDA_HOME",
+    "CUDA_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_CACHE_DISABLE",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+    "CC",
+    "NO_COLOR",
+    "LD_LIBRARY_PATH",
 };
 enum { NVARIABLES = sizeof variables / sizeof variables[0] };
 
@@ -185,6 +200,13 @@ static void show_compiler(report *r, arena *a) {
     show_one(r, "headers", compile_include_folder(a), "not beside this command: -k FILE.c needs them");
 }
 
+/* Wanted by `bench` alone, so it may be missing. */
+static void show_cublas(report *r, arena *a) {
+    const char *path = cublas_path();
+    show_one(r, "cublas", path, path ? "" : arena_print(a, "none: bench compares with it; %s", tg_error()));
+    r->faults += !path && error_environment("TEGULA_CUBLAS");
+}
+
 static void show_environment(report *r) {
     if (r->is_json) {
         json_object(&r->j, "environment");
@@ -217,6 +239,7 @@ int verb_doctor(const options *o) {
     show_tried(&r, "nvrtc", api_nvrtc_tried);
     show_cache(&r);
     show_compiler(&r, &memory);
+    show_cublas(&r, &memory);
     show_environment(&r);
     if (r.is_json) {
         json_int(&r.j, "faults", r.faults);
