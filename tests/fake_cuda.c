@@ -1,21 +1,45 @@
 /* fake_cuda.c -- a double of libcuda for tests without a GPU: contexts, streams, capture, modules and
  * launches, as far as Tegula calls them.  See fake_cuda.h.  It answers like the driver where a test depends
  * on it: a call that capture forbids ends the capture, launches need the stream's context current, contexts
- * stack per thread. */
+ * stack per thread.
+ *
+ * Its launches compute nothing.  For the tests of a command, which cannot set knobs, FAKE_CUDA gives it a clock and
+ * moods, by threads of a block:
+ *
+ *     FAKE_CUDA="64:wrong 96:hang 128:fail 256:big 512:gone"
+ *
+ *   wrong   writes a byte to where its first parameter points      hang   never comes back
+ *   fail    an illegal address: the context is lost                big    too many resources for a launch
+ *   gone    as fail, and no process finds a device again (the file that FAKE_CUDA_GONE names is made)
+ *
+ * With FAKE_CUDA set, even empty, a launch of n threads takes 20 + |n - 128| / 8 microseconds of the fake's own
+ * clock, which events read. */
 #define _POSIX_C_SOURCE 200809L
 #include "fake_cuda.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/api.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { NO_DEVICE = 100, INVALID_VALUE = 1, INVALID_CONTEXT = 201, CAPTURE_UNSUPPORTED = 900, MAX_DEPTH = 16 };
+enum {
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NO_DEVICE = 100,
+    INVALID_CONTEXT = 201,
+    ILLEGAL_ADDRESS = 700,
+    OUT_OF_RESOURCES = 701,
+    CAPTURE_UNSUPPORTED = 900,
+    MAX_DEPTH = 16
+};
 
 struct CUctx_st {
     int device;
@@ -91,6 +115,55 @@ EXPORT void fake_capture(struct CUstream_st *stream, int is_capturing) {
     stream->capture = is_capturing;
 }
 
+/* ---- a clock and moods --------------------------------------------------------------------------------- */
+
+static double clock_us, recording_us; /* what has run; what the graph being recorded will take */
+static bool is_lost;                  /* the context */
+
+static const char *moods(void) {
+    return getenv("FAKE_CUDA");
+}
+
+static bool is_gone(void) {
+    const char *file = getenv("FAKE_CUDA_GONE");
+    return file && access(file, F_OK) == 0;
+}
+
+static bool has_mood(unsigned threads, const char *mood) {
+    char wanted[32];
+    snprintf(wanted, sizeof wanted, "%u:%s", threads, mood);
+    const size_t n = strlen(wanted);
+    for (const char *at = moods(); at && (at = strstr(at, wanted)); at += n) {
+        if ((at == moods() || at[-1] == ' ') && (at[n] == ' ' || !at[n])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static api_result lose_context(void) {
+    is_lost = true;
+    return ILLEGAL_ADDRESS;
+}
+
+static api_result launch_in_mood(unsigned threads, void **arguments, bool is_recorded) {
+    void *first = *(void **)arguments[0];
+    const double away = threads > 128 ? threads - 128 : 128 - threads;
+    *(is_recorded ? &recording_us : &clock_us) += 20 + away / 8;
+    if (has_mood(threads, "wrong")) {
+        *(volatile char *)first = (char)0x55;
+    }
+    while (has_mood(threads, "hang")) {
+        pause();
+    }
+    if (has_mood(threads, "gone")) {
+        close(open(getenv("FAKE_CUDA_GONE"), O_CREAT | O_WRONLY, 0600));
+    }
+    return has_mood(threads, "big")                                 ? OUT_OF_RESOURCES
+           : has_mood(threads, "fail") || has_mood(threads, "gone") ? lose_context()
+                                                                    : 0;
+}
+
 /* ---- capture ------------------------------------------------------------------------------------------- */
 
 static api_result forbidden_in_capture(void) {
@@ -121,7 +194,7 @@ EXPORT api_result cuStreamIsCapturing(api_stream stream, unsigned *status) {
 
 EXPORT api_result cuInit(unsigned flags) {
     (void)flags;
-    return state.init_code;
+    return is_gone() ? NO_DEVICE : state.init_code;
 }
 
 EXPORT api_result cuDriverGetVersion(int *version) {
@@ -130,7 +203,11 @@ EXPORT api_result cuDriverGetVersion(int *version) {
 }
 
 EXPORT api_result cuGetErrorName(api_result code, const char **name) {
-    *name = code == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : code == 100 ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_FAKE";
+    *name = code == 2                  ? "CUDA_ERROR_OUT_OF_MEMORY"
+            : code == NO_DEVICE        ? "CUDA_ERROR_NO_DEVICE"
+            : code == ILLEGAL_ADDRESS  ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+            : code == OUT_OF_RESOURCES ? "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"
+                                       : "CUDA_ERROR_FAKE";
     return 0;
 }
 
@@ -231,7 +308,7 @@ EXPORT api_result cuStreamDestroy_v2(api_stream stream) {
 
 EXPORT api_result cuStreamSynchronize(api_stream stream) {
     (void)stream;
-    return forbidden_in_capture();
+    return is_lost ? (api_result)ILLEGAL_ADDRESS : forbidden_in_capture();
 }
 
 EXPORT api_result cuStreamGetCtx(api_stream stream, api_context *context) {
@@ -239,29 +316,49 @@ EXPORT api_result cuStreamGetCtx(api_stream stream, api_context *context) {
     return 0;
 }
 
-/* ---- graphs: what is recorded runs at once, so a replay has nothing left to do ------------------------- */
+/* ---- graphs: what is recorded runs at once, so a replay only takes its time ---------------------------- */
+
+struct CUgraph_st {
+    double us;
+};
+
+struct CUgraphExec_st {
+    double us;
+};
+
+struct CUevent_st {
+    double us;
+};
 
 EXPORT api_result cuStreamBeginCapture_v2(api_stream stream, unsigned capture_mode) {
     (void)capture_mode;
     fake_capture(stream, 1);
+    recording_us = 0;
     return 0;
 }
 
 EXPORT api_result cuStreamEndCapture(api_stream stream, api_graph *graph) {
     fake_capture(stream, 0);
-    *graph = malloc(1);
-    return 0;
+    *graph = malloc(sizeof **graph);
+    if (*graph) {
+        (*graph)->us = recording_us;
+    }
+    return *graph ? 0 : OUT_OF_MEMORY;
 }
 
 EXPORT api_result cuGraphInstantiateWithFlags(api_graph_exec *replay, api_graph graph,
                                               unsigned long long flags) {
-    (void)graph, (void)flags;
-    *replay = malloc(1);
-    return 0;
+    (void)flags;
+    *replay = malloc(sizeof **replay);
+    if (*replay) {
+        (*replay)->us = graph->us;
+    }
+    return *replay ? 0 : OUT_OF_MEMORY;
 }
 
 EXPORT api_result cuGraphLaunch(api_graph_exec replay, api_stream stream) {
-    (void)replay, (void)stream;
+    (void)stream;
+    clock_us += replay->us;
     return 0;
 }
 
@@ -277,8 +374,8 @@ EXPORT api_result cuGraphDestroy(api_graph graph) {
 
 EXPORT api_result cuEventCreate(api_event *event, unsigned flags) {
     (void)flags;
-    *event = malloc(1);
-    return 0;
+    *event = calloc(1, sizeof **event);
+    return *event ? 0 : OUT_OF_MEMORY;
 }
 
 EXPORT api_result cuEventDestroy_v2(api_event event) {
@@ -287,19 +384,20 @@ EXPORT api_result cuEventDestroy_v2(api_event event) {
 }
 
 EXPORT api_result cuEventRecord(api_event event, api_stream stream) {
-    (void)event, (void)stream;
+    (void)stream;
+    event->us = clock_us;
     return 0;
 }
 
 EXPORT api_result cuEventSynchronize(api_event event) {
     (void)event;
-    return 0;
+    return is_lost ? (api_result)ILLEGAL_ADDRESS : 0;
 }
 
 EXPORT api_result cuEventElapsedTime(float *milliseconds, api_event start, api_event stop) {
     static atomic_int n;
-    (void)start, (void)stop;
-    *milliseconds = state.elapsed + (n++ % 2 ? state.elapsed_step : 0.0f);
+    *milliseconds = moods() ? (float)((stop->us - start->us) / 1000)
+                            : state.elapsed + (n++ % 2 ? state.elapsed_step : 0.0f);
     return 0;
 }
 
@@ -465,5 +563,7 @@ EXPORT api_result cuLaunchKernelEx(const api_launch_config *config, api_function
         memcpy(&state.param[i], arguments[i], sizeof state.param[i]); /* Tegula's slots have 8 bytes */
     }
     pthread_mutex_unlock(&lock);
-    return 0;
+    return moods() ? launch_in_mood(l->block[0] * l->block[1] * l->block[2], arguments,
+                                    l->stream && l->stream->capture)
+                   : 0;
 }

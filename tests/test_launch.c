@@ -418,7 +418,7 @@ Test(launch, a_refused_launch_says_what_was_launched) {
     cr_expect_eq(run(args), TG_EDRIVER);
     cr_expect(strstr(tg_error(),
                      "launching 'kernel' (grid 10,3,1 threads 32,4,1 shared 0+0): cuLaunchKernelEx: "
-                     "CUDA_ERROR_FAKE (701)"),
+                     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES (701)"),
               "%s", tg_error());
 }
 

@@ -28,7 +28,7 @@ expect 2 "expected an integer from 0" run thread_naive --seed -1
 expect 2 "expected a number of seconds" run thread_naive --timeout never
 expect 2 "cache lis: expected list, stat, verify, prune or clear, did you mean list\?" cache lis
 expect 2 "bench needs kernels, --suite, --replay or --jit" bench
-expect 2 "tune is not available yet" tune thread_naive
+expect 3 "tune times kernels on a GPU, and there is none" tune thread_naive --device sim
 expect 2 "there is no suite .gem., did you mean gemv" bench --suite gem
 expect 2 "expected stream, cold or both" bench thread_naive --mode hot
 expect 2 "^Tegula: tile kernels" # without a command: the help, on stderr

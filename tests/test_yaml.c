@@ -48,8 +48,8 @@ Test(yaml, a_row_says_everything) {
     const row *r = &all.item[0];
     int64_t value;
     cr_assert(tg_config_get(&r->params, "dtype", &value) && value == TG_BF16);
-    cr_assert(r->ntune == 2 && r->tune[0].n == 2 && r->tune[0].values[1] == 64 &&
-              r->tune[1].values[0] == TG_F16);
+    cr_assert(r->nspaces == 1 && r->spaces[0].naxes == 2 && r->spaces[0].axis[0].n == 2 &&
+              r->spaces[0].axis[0].values[1] == 64 && r->spaces[0].axis[1].values[0] == TG_F16);
     cr_assert_str_eq(r->reference, "k_by_hand");
     cr_assert(r->ntolerances == 2 && r->tolerances[1].type == TG_BF16 && r->tolerances[1].value == 0.008);
     cr_assert(r->ninputs == 3 && r->inputs[0].kind == INPUT_UNIFORM && r->inputs[0].high == 2.5);

@@ -481,6 +481,20 @@ TG_API int tg_bench_calls(tg_bench_call *call, void *user, int nsets, const tg_b
 TG_API int tg_bench(tg_jit *jit, tg_config config, int nsets, int nargs, const tg_arg *args,
                     const tg_bench_options *options, tg_bench_figures *figures);
 
+/* ---- tuned records --------------------------------------------------------------------------------------- */
+
+/* Tuned records, as `tegula tune` and tg_tune() write them: JSON lines that ship with a program.  A tunable is the
+ * value given in the configuration, else that of the fastest record which agrees with all given values (same
+ * kernel name, device, number of multiprocessors and params), else that of the nearest params on the same device,
+ * else its default.  The first source that knows the params wins: the file that TEGULA_TUNED names, then those given
+ * here, the newest first.  Call before the first launch that should know; kernels that are compiled already stay.
+ *
+ * tg_tuned_file(NULL) forgets all sources given before, TEGULA_TUNED excepted.  TG_OK; TG_EARG: not readable;
+ * TG_ENOMEM.  Lines that are no record are skipped, with one message to the log. */
+TG_API int tg_tuned_file(const char *path);
+/* The same from memory; the bytes are not needed afterwards. */
+TG_API int tg_tuned_memory(const void *bytes, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

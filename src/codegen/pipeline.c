@@ -190,7 +190,9 @@ static int status_of(const tg_kernel *k, bool good) {
 }
 
 static bool build(const pipeline_input *input, tg_kernel *k) {
+    k->tuned = input->tuned;
     input->build();
+    k->tuned = NULL;
     return tg_end(k) && !k->unmet;
 }
 

@@ -45,6 +45,7 @@ typedef struct pipeline_input {
     const tg_config *config;
     const void *user;
     size_t user_size;
+    const tg_config *tuned; /* of a tuned record: what tunables not in `config` are; NULL: their defaults */
 } pipeline_input;
 
 /* TG_OK, TG_EKERNEL (errors in result->kernel), TG_ENOMEM, TG_EINTERNAL.  Free the result in every case. */

@@ -13,6 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "build_id.h"
 #include "runtime/compiler_id.h"
 #include "runtime/error.h"
@@ -82,6 +85,13 @@ static size_t strip_comments(const char *text, char *out) {
         out[n++] = *p++;
     }
     return n;
+}
+
+uint64_t image_text_digest(const char *text) {
+    char *stripped = malloc(strlen(text) + 1);
+    const uint64_t digest = stripped ? XXH3_64bits(stripped, strip_comments(text, stripped)) : 0;
+    free(stripped);
+    return digest;
 }
 
 /* With line information the places are part of the image. */

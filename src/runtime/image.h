@@ -25,6 +25,9 @@ typedef struct image {
 int image_get(const nvrtc_request *request, const image **out);
 void image_release(const image *i);
 
+/* A digest of the text as the key sees it: without comments.  0 without memory. */
+uint64_t image_text_digest(const char *text);
+
 /* The key alone; needs NVRTC for its version.  TG_OK, TG_ENOCOMPILER or TG_EARG. */
 int image_key(const nvrtc_request *request, cache_key *key);
 

@@ -18,6 +18,7 @@
 #include "codegen/target.h"
 #include "dsl/diag.h"
 #include "runtime/error.h"
+#include "runtime/tuned.h"
 
 enum { BUCKETS = 128 };
 
@@ -32,6 +33,7 @@ typedef struct loaded {
 /* What one configuration became for one target. */
 typedef struct variant {
     tg_config config;
+    tg_config tuned; /* of a record: what tunables that are not in `config` are */
     const target *target;
     variant_state state; /* under the jit's lock */
     int users;           /* who waits for it or keeps it; under the jit's lock */
@@ -195,10 +197,15 @@ static int builder_failed(const tg_jit *jit, int status, const pipeline_result *
 }
 
 /* begin, build, end, lower, print, plan.  Free the result in every case. */
-static int run_pipeline(const tg_jit *jit, const tg_config *config, const target *arch,
-                        pipeline_result *made) {
+static int run_pipeline(const tg_jit *jit, const tg_config *config, const tg_config *tuned,
+                        const target *arch, pipeline_result *made) {
     bool dumps = jit_dumps();
-    const pipeline_input input = {jit->name, jit->build, config, jit->user, jit->user_size};
+    const pipeline_input input = {.name = jit->name,
+                                  .build = jit->build,
+                                  .config = config,
+                                  .tuned = tuned,
+                                  .user = jit->user,
+                                  .user_size = jit->user_size};
     const pipeline_options options = {.target = arch,
                                       .lineinfo = jit->settings.has_line_info,
                                       .dependent = jit->settings.is_dependent,
@@ -224,7 +231,7 @@ static int make_variant(const tg_jit *jit, variant *v) {
         error_log(TG_LOG_INFO, "'%s': %s has no dependent launches, so these are plain ones", jit->name,
                   v->target->name);
     }
-    int status = run_pipeline(jit, &v->config, v->target, &made);
+    int status = run_pipeline(jit, &v->config, &v->tuned, v->target, &made);
     if (status == TG_OK) {
         const nvrtc_request request = request_of(jit, v->target, &made);
         v->text = XXH3_64bits(made.cuda.text.s, made.cuda.text.length);
@@ -254,14 +261,16 @@ static void free_variant(variant *v) {
     image_release(v->image);
     plan_free(v->plan);
     free_config(&v->config);
+    free_config(&v->tuned);
     pthread_mutex_destroy(&v->load_lock);
     free(v->why);
     free(v);
 }
 
-static variant *new_variant(const tg_config *config, const target *arch) {
+static variant *new_variant(const tg_config *config, const tg_config *tuned, const target *arch) {
     variant *v = calloc(1, sizeof *v);
-    if (v && !copy_config(&v->config, config)) {
+    if (v && (!copy_config(&v->config, config) || !copy_config(&v->tuned, tuned))) {
+        free_config(&v->config);
         free(v);
         v = NULL;
     }
@@ -273,9 +282,10 @@ static variant *new_variant(const tg_config *config, const target *arch) {
 }
 
 /* Under the lock. */
-static variant *find_variant(const tg_jit *jit, const tg_config *config, const target *arch) {
+static variant *find_variant(const tg_jit *jit, const tg_config *config, const tg_config *tuned,
+                             const target *arch) {
     variant *v = jit->variants;
-    while (v && (v->target != arch || !same_config(&v->config, config))) {
+    while (v && (v->target != arch || !same_config(&v->config, config) || !same_config(&v->tuned, tuned))) {
         v = v->next;
     }
     return v;
@@ -325,11 +335,12 @@ static int result_of(variant *v) {
 }
 
 /* The variant, made by this thread or waited for.  The jit keeps it. */
-static int get_variant(tg_jit *jit, const tg_config *config, const target *arch, variant **out) {
+static int get_variant(tg_jit *jit, const tg_config *config, const tg_config *tuned, const target *arch,
+                       variant **out) {
     pthread_mutex_lock(&jit->lock);
-    variant *v = find_variant(jit, config, arch);
+    variant *v = find_variant(jit, config, tuned, arch);
     if (!v) {
-        v = new_variant(config, arch);
+        v = new_variant(config, tuned, arch);
         if (!v) {
             pthread_mutex_unlock(&jit->lock);
             return error_set(TG_ENOMEM, "no memory to build '%s'", jit->name);
@@ -349,6 +360,44 @@ static int get_variant(tg_jit *jit, const tg_config *config, const target *arch,
     *out = v;
     int status = result_of(v);
     pthread_mutex_unlock(&jit->lock);
+    return status;
+}
+
+/* ---- tuned records ------------------------------------------------------------------------------------- */
+
+static const tg_config nothing; /* no tuned values */
+
+/* What the records say of this configuration on the context's device; `nothing` where they say nothing. */
+static const tg_config *find_tuned(const tg_jit *jit, const tg_config *config, const api_driver *driver,
+                                   api_context context) {
+    enum { SMS = 16 };
+    char device[128] = "";
+    int ordinal, sms = 0;
+    bool is_exact;
+    if (jit->settings.ignores_records || !tuned_is_any() ||
+        device_of_context(driver, context, &ordinal) != TG_OK ||
+        driver->device_name(device, (int)sizeof device, ordinal) != 0 ||
+        driver->device_attribute(&sms, SMS, ordinal) != 0) {
+        return &nothing;
+    }
+    const records_query query = {jit->name, device, sms, config};
+    const record *found = tuned_find(&query, &is_exact);
+    if (found && !is_exact) {
+        error_log(TG_LOG_INFO, "'%s': tuned for other params on this device; those nearest are used",
+                  jit->name);
+    }
+    return found ? &found->config : &nothing;
+}
+
+/* The variant with tuned values; with defaults where the kernel does not take them (any more). */
+static int get_tuned_variant(tg_jit *jit, const tg_config *config, const tg_config *tuned, const target *arch,
+                             variant **out) {
+    int status = get_variant(jit, config, tuned, arch, out);
+    if (status == TG_EKERNEL && tuned->n) {
+        error_log(TG_LOG_WARNING, "'%s' does not take its tuned values; the defaults are used: %s", jit->name,
+                  tg_error());
+        status = get_variant(jit, config, &nothing, arch, out);
+    }
     return status;
 }
 
@@ -447,7 +496,9 @@ static int make_binding(tg_jit *jit, const tg_config *config, const place *at, b
     variant *v = NULL;
     launch_kernel *kernel = NULL;
     int status = target_of(at->driver, at->context, &arch);
-    status = status ? status : get_variant(jit, config, arch, &v);
+    status = status
+                 ? status
+                 : get_tuned_variant(jit, config, find_tuned(jit, config, at->driver, at->context), arch, &v);
     status = status ? status : get_loaded(v, at->driver, at->context, at->context_id, &kernel);
     return status ? status : keep_binding(jit, config, at, (binding){.variant = v, .kernel = kernel}, out);
 }
@@ -475,7 +526,7 @@ static int get_binding(tg_jit *jit, const tg_config *config, const place *at, bi
 /* A builder may depend on nothing but its configuration and user bytes: build again and compare. */
 static int check_builder(const tg_jit *jit, const variant *v) {
     pipeline_result made = {0};
-    int status = run_pipeline(jit, &v->config, v->target, &made);
+    int status = run_pipeline(jit, &v->config, &v->tuned, v->target, &made);
     if (status == TG_OK && XXH3_64bits(made.cuda.text.s, made.cuda.text.length) != v->text) {
         status =
             error_set(TG_EKERNEL,
@@ -657,15 +708,17 @@ int tg_info(tg_jit *jit, tg_config config, tg_kernel_info *info) {
     return status;
 }
 
-/* The current device's target; that of the oldest supported device where there is none. */
-static const target *target_here(void) {
+/* The current device's target and what is tuned for it; the oldest supported target where there is no device. */
+static const target *target_here(const tg_jit *jit, const tg_config *config, const tg_config **tuned) {
     const api_driver *driver = api_driver_open();
     api_context context;
     const target *arch = NULL;
+    *tuned = &nothing;
     if (!driver || device_stream_context(driver, NULL, &context) != TG_OK ||
         target_of(driver, context, &arch) != TG_OK) {
-        arch = target_find("sm_80");
+        return target_find("sm_80");
     }
+    *tuned = find_tuned(jit, config, driver, context);
     return arch;
 }
 
@@ -673,9 +726,16 @@ char *tg_source(tg_jit *jit, tg_config config) {
     if (check_call(jit, &config) != TG_OK) {
         return NULL;
     }
+    const tg_config *tuned;
+    const target *arch = target_here(jit, &config, &tuned);
     pipeline_result made = {0};
     char *source = NULL;
-    if (run_pipeline(jit, &config, target_here(), &made) == TG_OK) {
+    int status = run_pipeline(jit, &config, tuned, arch, &made);
+    if (status == TG_EKERNEL && tuned->n) {
+        pipeline_free(&made);
+        status = run_pipeline(jit, &config, &nothing, arch, &made);
+    }
+    if (status == TG_OK) {
         source = copy_bytes(made.cuda.text.s, made.cuda.text.length + 1);
         if (!source) {
             error_set(TG_ENOMEM, "no memory for the text of '%s'", jit->name);
@@ -732,7 +792,7 @@ int jit_compile(tg_jit *jit, const tg_config *config, const char *target_name, j
     binding *b = find_binding(jit, at.hash, at.context_id, config);
     if (!b) {
         variant *v = NULL;
-        status = get_variant(jit, config, arch, &v);
+        status = get_variant(jit, config, &nothing, arch, &v);
         status = status ? status : keep_binding(jit, config, &at, (binding){.variant = v}, &b);
     }
     if (status == TG_OK) {

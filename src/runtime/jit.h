@@ -22,8 +22,9 @@
 
 typedef struct {
     bool has_line_info;
-    bool no_contraction; /* -fmad=false: as the witnesses compute */
-    bool is_dependent;   /* tg_jit_dependent() */
+    bool no_contraction;  /* -fmad=false: as the witnesses compute */
+    bool is_dependent;    /* tg_jit_dependent() */
+    bool ignores_records; /* tunables that are not given have their defaults */
 } jit_settings;
 
 /* Before the first launch. */

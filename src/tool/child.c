@@ -167,6 +167,23 @@ void child_send(const char *bytes, size_t n) {
     }
 }
 
+void child_detach(void) {
+    static const int defaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGTERM, SIGHUP};
+    const pid_t parent = getppid();
+#if defined __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != parent) {
+        _exit(STATUS_FAULTY);
+    }
+    for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; i++) {
+        signal(defaults[i], SIG_DFL);
+    }
+    signal(SIGINT, SIG_IGN);
+    page = NULL;
+    channel = -1;
+}
+
 static void be_child(int (*work)(void *), void *user, pid_t parent) {
 #if defined __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a killed command leaves nothing behind that computes on */
@@ -182,6 +199,36 @@ static void be_child(int (*work)(void *), void *user, pid_t parent) {
     const int status = work(user);
     page->is_done = 1;
     exit(status);
+}
+
+/* ---- interrupts ---------------------------------------------------------------------------------------- */
+
+static bool forwards;
+static volatile sig_atomic_t forward_to;
+
+void child_forward_interrupts(void) {
+    forwards = true;
+}
+
+static void forward(int signal_number) {
+    if (forward_to > 0) {
+        kill(forward_to, signal_number);
+    }
+}
+
+/* From just before the fork on, so that no signal falls between. */
+static void begin_forwarding(struct sigaction before[2]) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = forward;
+    sigaction(SIGINT, &action, &before[0]);
+    sigaction(SIGTERM, &action, &before[1]);
+}
+
+static void end_forwarding(const struct sigaction before[2]) {
+    sigaction(SIGINT, &before[0], NULL);
+    sigaction(SIGTERM, &before[1], NULL);
+    forward_to = 0;
 }
 
 /* ---- in the parent ------------------------------------------------------------------------------------- */
@@ -288,9 +335,16 @@ int child_run(int (*work)(void *user), void *user, const char *what, const optio
         return tool_fail(STATUS_LACKING, "no child process: %s", strerror(errno));
     }
     fflush(NULL);
+    struct sigaction before[2];
+    const bool is_forwarding = forwards;
+    if (is_forwarding) {
+        begin_forwarding(before);
+    }
     const pid_t parent = getpid();
     const pid_t pid = fork();
+    forward_to = is_forwarding ? pid : 0;
     if (pid == 0) {
+        forwards = false;
         close(ends[0]);
         fcntl(ends[1], F_SETFD, FD_CLOEXEC);
         channel = ends[1];
@@ -300,6 +354,9 @@ int child_run(int (*work)(void *user), void *user, const char *what, const optio
     close(ends[1]);
     int status = pid > 0 ? supervise(pid, ends[0], shared, what, captured)
                          : tool_fail(STATUS_LACKING, "no child process: %s", strerror(errno));
+    if (is_forwarding) {
+        end_forwarding(before);
+    }
     close(ends[0]);
     munmap(shared, sizeof *shared);
     return status;

@@ -29,6 +29,13 @@ int child_run(int (*work)(void *user), void *user, const char *what, const optio
 void child_phase(child_phase_kind phase, const options *o);
 void child_send(const char *bytes, size_t n);
 
+/* In a process that the child has forked: it no longer speaks to child_run()'s parent, is ended with its own parent,
+ * and takes no interrupt: the one who forked it decides. */
+void child_detach(void);
+/* Before child_run(): what stops the command (Ctrl-C) is told to the child, which ends when it has put things in
+ * order; its exit status is the command's. */
+void child_forward_interrupts(void);
+
 /* Ends with every process started here when the user stops the command: removes these files first. */
 void child_remove_at_exit(const char *path);
 

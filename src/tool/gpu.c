@@ -156,7 +156,8 @@ static int take_check(gpu_session *x, gpu_run *run) {
 
 /* Registers and spills are those of the row's own kernel. */
 static int prepare_step(gpu_session *x, const options *o, int number, gpu_run *run) {
-    const jit_settings how = {.has_line_info = o->lineinfo, .is_dependent = o->dependent};
+    const jit_settings how = {
+        .has_line_info = o->lineinfo, .is_dependent = o->dependent, .ignores_records = true};
     const subject *s = x->s->steps[number].s;
     tg_kernel_info info;
     x->jit[number] = tg_jit_new(s->kernel->name, s->kernel->build, s->user, s->user_size);

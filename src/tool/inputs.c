@@ -404,15 +404,33 @@ static int make_shapes(const subject *s, int number, arguments *all) {
     return status;
 }
 
-static int make_all(const options *o, const subject *s, arguments *all) {
+static void name_all(const subject *s, arguments *out) {
+    *out = (arguments){.n = s->nargs};
+    for (int i = 0; i < s->nargs; i++) {
+        argument *a = &out->item[i];
+        const buffer *tensor = s->args[i].from->tensor;
+        const var *scalar = s->args[i].from->scalar;
+        a->is_tensor = tensor != NULL;
+        a->is_extent = scalar && scalar->kind == VAR_EXTENT;
+        a->name = tensor ? tensor->name : scalar->name;
+        a->type = tensor ? tensor->type : scalar->type;
+    }
+}
+
+int inputs_shapes(const options *o, const subject *s, arguments *all) {
     int status = STATUS_GOOD;
+    name_all(s, all);
     for (int i = 0; i < all->n && !status; i++) {
         status = all->item[i].is_tensor ? STATUS_GOOD : make_scalar(o, s, i, &all->item[i]);
     }
     for (int i = 0; i < s->nsteps && !status; i++) {
         status = make_shapes(s, i, all);
     }
-    status = status ? status : check_memory(all);
+    return status;
+}
+
+int inputs_fill(const options *o, const subject *s, arguments *all) {
+    int status = check_memory(all);
     status = status ? status : check_files(o, all);
     for (int i = 0; i < all->n && !status; i++) {
         status = all->item[i].is_tensor ? make_contents(o, s, i, &all->item[i]) : STATUS_GOOD;
@@ -424,25 +442,15 @@ static int make_all(const options *o, const subject *s, arguments *all) {
         const char *file = all->item[i].is_tensor ? file_for(o, all->item[i].name) : NULL;
         status = file ? load_file(&all->item[i], file) : STATUS_GOOD;
     }
+    if (!status) {
+        inputs_reset(all);
+    }
     return status;
 }
 
 int inputs_make(const options *o, const subject *s, arguments *out) {
-    *out = (arguments){.n = s->nargs};
-    for (int i = 0; i < s->nargs; i++) {
-        argument *a = &out->item[i];
-        const buffer *tensor = s->args[i].from->tensor;
-        const var *scalar = s->args[i].from->scalar;
-        a->is_tensor = tensor != NULL;
-        a->is_extent = scalar && scalar->kind == VAR_EXTENT;
-        a->name = tensor ? tensor->name : scalar->name;
-        a->type = tensor ? tensor->type : scalar->type;
-    }
-    const int status = make_all(o, s, out);
-    if (!status) {
-        inputs_reset(out);
-    }
-    return status;
+    const int status = inputs_shapes(o, s, out);
+    return status ? status : inputs_fill(o, s, out);
 }
 
 void inputs_reset(arguments *all) {

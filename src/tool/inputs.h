@@ -33,6 +33,9 @@ typedef struct arguments {
 
 /* Makes all those of the call; free them in every case.  The exit status. */
 int inputs_make(const options *o, const subject *s, arguments *out);
+/* The two halves of it: names, types, shapes and scalars; then memory and contents. */
+int inputs_shapes(const options *o, const subject *s, arguments *out);
+int inputs_fill(const options *o, const subject *s, arguments *all);
 /* The configuration as references see it: params, tunables, extents. */
 tg_config inputs_config(const subject *s, const arguments *all);
 /* `after` and `wanted` as `before` again. */

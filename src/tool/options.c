@@ -38,7 +38,7 @@ static const verb_row verbs[] = {
     {"run", "KERNEL", "runs a kernel and compares with the reference", true},
     {"explain", "KERNEL [KERNEL]", "what each access costs and why", true},
     {"bench", "KERNEL..", "times kernels, or with --jit the compiler", true},
-    {"tune", "KERNEL..", "looks for the best configuration", false},
+    {"tune", "KERNEL..", "looks for the best configuration", true},
     {"pack", "KERNEL..", "compiles kernels into a file to be shipped", false},
     {"cache", "list|stat|verify|prune|clear", "what the disk cache holds, and whether it is whole", true},
     {"doctor", "", "which driver, compiler, GPUs and folders were found, and what is wrong", true},
@@ -57,6 +57,7 @@ typedef enum option_kind {
     O_WIDTH,
     O_REPEAT,
     O_TIMEOUT,
+    O_BUDGET,
     O_IN,
     O_CONFIGS,
     O_MODE,
@@ -119,20 +120,22 @@ static const option_row rows[] = {
      "graphs of launches over sets of arguments larger than the L2 cache, or one launch after it was emptied",
      0},
     {O_SECONDS, "seconds", 0, "S", BENCH, "of samples for each figure (0.1)", 0},
-    {O_TEXT, "suite", 0, "NAME", BENCH,
+    {O_TEXT, "suite", 0, "NAME", BENCH | TUNE,
      "every kernel of examples/NAME.yaml or -k NAME.c that is no step of another", PLACE(suite)},
     {O_FLAG, "csv", 0, NULL, BENCH, "one line for each kernel and mode", PLACE(csv)},
     {O_FLAG, "profile", 0, NULL, BENCH,
      "run each kernel once and time nothing: for a profiler around the command", PLACE(profile)},
     {O_TEXT, "rows", 0, "FILE.json", BENCH, "adds rows that another program measured (docs/bench.md)",
      PLACE(rows)},
-    {O_TEXT, "replay", 0, "FILE.json", BENCH, "shows what an earlier --json wrote, and measures nothing",
+    {O_TEXT, "replay", 0, "FILE", BENCH | TUNE,
+     "measures nothing: bench shows what an earlier --json wrote, tune searches a file of records",
      PLACE(replay)},
     {O_TEXT, "svg", 0, "FILE", BENCH, "also draws the figure: bars, ceiling and cuBLAS", PLACE(svg)},
-    {O_LATER, "html", 0, "FILE", EXPLAIN, "", 0},
     {O_LATER, "tuned", 0, NULL, BENCH, "", 0},
-    {O_LATER, "budget", 0, "SECONDS", TUNE, "", 0},
-    {O_LATER, "records", 0, "FILE", TUNE | BENCH | RUN | EMIT, "", 0},
+    {O_TEXT, "records", 0, "FILE", TUNE | BENCH | RUN | EMIT,
+     "tuned records (else $TEGULA_TUNED, else ~/.local/state/tegula/tuned.jsonl)", PLACE(records)},
+    {O_BUDGET, "budget", 0, "SECONDS", TUNE, "end after so long, and try likely configurations first", 0},
+    {O_LATER, "html", 0, "FILE", EXPLAIN, "", 0},
 };
 enum { NROWS = sizeof rows / sizeof rows[0] };
 
@@ -401,6 +404,8 @@ static bool take_option(options *o, const option_row *row, const char *word, tex
         return seconds_option(row, word, &o->seconds, error);
     case O_MODE:
         return mode_option(o, word, error);
+    case O_BUDGET:
+        return seconds_option(row, word, &o->budget, error);
     case O_IN:
         return input_option(o, word, error);
     case O_LATER:

@@ -62,17 +62,20 @@ typedef struct options {
     const char *stage, *cuda, *save; /* emit; run */
     bool lines, body, lineinfo, strict;
     bool dependent; /* programmatic dependent launch */
-    bool check; /* explain */
+    bool check;     /* explain */
     int width;
     int configs; /* run: how many of the tune space besides the default; CONFIGS_ALL; 0: --configs was not given */
     int ninputs;
     input_file inputs[OPTIONS_MAX_INPUTS];
 
-    bool jit, csv, profile; /* bench */
+    bool jit, csv, profile, tuned; /* bench */
     int repeat;
     unsigned bench_modes; /* bit i: mode i of bench_results.h; stream where nothing was said */
     double seconds;       /* of samples of each figure; 0: the timer's default */
-    const char *suite, *svg, *replay, *rows;
+    const char *suite;    /* bench, tune */
+    const char *svg, *rows;
+    const char *records, *replay;
+    double budget; /* tune: seconds; 0: as long as it takes */
 } options;
 
 /* False with a complete message in `error`.  Free the options in both cases. */

@@ -28,7 +28,7 @@ static bool read_axis(arena *a, const tree *t, row_axis *axis, text *error) {
     if (t->n == 0 || t->n > MAX_VALUES) {
         return yaml_fail(t, error, "expected 1 to %d values", MAX_VALUES);
     }
-    *axis = (row_axis){t->key, 0, ARENA_ARRAY(a, int64_t, t->n)};
+    *axis = (row_axis){t->key, 0, ARENA_ARRAY(a, int64_t, t->n), t};
     for (const tree *child = t->first; child; child = child->next) {
         if (!yaml_value(child, &axis->values[axis->n++], error)) {
             return false;
@@ -37,7 +37,7 @@ static bool read_axis(arena *a, const tree *t, row_axis *axis, text *error) {
     return true;
 }
 
-static bool read_tune(arena *a, const tree *t, row *r, text *error) {
+static bool read_space(arena *a, const tree *t, row_space *space, text *error) {
     if (!yaml_is(t, TREE_MAP, error)) {
         return false;
     }
@@ -45,7 +45,22 @@ static bool read_tune(arena *a, const tree *t, row *r, text *error) {
         return yaml_fail(t, error, "more than %d tunables", TG_MAX_CONFIG);
     }
     for (const tree *child = t->first; child; child = child->next) {
-        if (!read_axis(a, child, &r->tune[r->ntune++], error)) {
+        if (!read_axis(a, child, &space->axis[space->naxes++], error)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_tune(arena *a, const tree *t, row *r, text *error) {
+    const int n = t->kind == TREE_LIST ? t->n : 1;
+    if (n > ROW_MAX_SPACES) {
+        return yaml_fail(t, error, "more than %d mappings", ROW_MAX_SPACES);
+    }
+    r->spaces = ARENA_ARRAY(a, row_space, n + 1);
+    for (const tree *space = t->kind == TREE_LIST ? t->first : t; space && r->nspaces < n;
+         space = space->next) {
+        if (!read_space(a, space, &r->spaces[r->nspaces++], error)) {
             return false;
         }
     }

@@ -2,7 +2,8 @@
  *
  *     thread_naive:
  *         params: {N: 4096, K: 14336, dtype: f16}      when the command line gives none
- *         tune: {block_n: [32, 64, 128]}               values that the tuner tries
+ *         tune: {block_n: [32, 64, 128]}               values that the tuner tries, each with each; a list of such
+ *                                                      mappings: all of them, one after the other
  *         reference: gemv_reference                    C function in the same file; default NAME_reference
  *         tolerance: {f16: 1e-3, bf16: 8e-3}           of the relative error norm; one number: for all types
  *         inputs: {vector: [-1, 1], eps: 1e-5}         [low, high] uniform, normal, or one value everywhere
@@ -17,13 +18,20 @@
 
 #include "tool/yaml.h"
 
-enum { ROW_MAX_TOLERANCES = 16, ROW_MAX_INPUTS = 64 };
+enum { ROW_MAX_TOLERANCES = 16, ROW_MAX_INPUTS = 64, ROW_MAX_SPACES = 16 };
 
 typedef struct row_axis {
     const char *name;
     int n;
     int64_t *values;
+    const tree *at; /* for messages; NULL: from the command line */
 } row_axis;
+
+/* Every combination of the values of its axes. */
+typedef struct row_space {
+    int naxes;
+    row_axis axis[TG_MAX_CONFIG];
+} row_space;
 
 typedef struct row_tolerance {
     int64_t type; /* 0: every type */
@@ -42,8 +50,8 @@ typedef struct row {
     const char *kernel;
     const tree *at; /* for messages */
     tg_config params;
-    int ntune;
-    row_axis tune[TG_MAX_CONFIG];
+    int nspaces;
+    row_space *spaces; /* of `tune` */
     const char *reference;
     int ntolerances;
     row_tolerance tolerances[ROW_MAX_TOLERANCES];

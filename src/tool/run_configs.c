@@ -56,15 +56,22 @@ static void note_outcome(sweep *w, const subject *s, const outcome *out) {
     }
 }
 
+static bool asks_for(const tg_kernel *k, const char *name) {
+    for (int i = 0; i < k->nparams; i++) {
+        if (strcmp(k->params[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The name of an axis that the kernel does not ask for; NULL.  A builder that a require() left has not asked for all. */
 static const char *unknown_axis(const sweep *w, const tg_kernel *k) {
-    for (int i = 0; i < w->all.naxes && !k->unmet; i++) {
-        int place = 0;
-        while (place < k->nparams && strcmp(k->params[place].name, w->all.axis[i]->name) != 0) {
-            place++;
-        }
-        if (place == k->nparams) {
-            return w->all.axis[i]->name;
+    for (int i = 0; i < w->all.nparts && !k->unmet; i++) {
+        for (int j = 0; j < w->all.part[i].naxes; j++) {
+            if (!asks_for(k, w->all.part[i].axis[j]->name)) {
+                return w->all.part[i].axis[j]->name;
+            }
         }
     }
     return NULL;

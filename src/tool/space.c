@@ -16,31 +16,48 @@ static bool is_given(const char *name, const settings *fixed[], int nfixed) {
     return false;
 }
 
-bool space_open(const row *r, const settings *fixed[], int nfixed, space *s) {
-    *s = (space){.count = 1};
-    for (int i = 0; r && i < r->ntune; i++) {
-        const row_axis *axis = &r->tune[i];
+static bool open_part(const row_space *from, const settings *fixed[], int nfixed, space_part *part) {
+    *part = (space_part){.count = 1};
+    for (int i = 0; i < from->naxes; i++) {
+        const row_axis *axis = &from->axis[i];
         if (is_given(axis->name, fixed, nfixed)) {
             continue;
         }
-        if (axis->n > 0 && s->count > INT64_MAX / axis->n) {
+        if (axis->n > 0 && part->count > INT64_MAX / axis->n) {
             return false;
         }
-        s->count *= axis->n;
-        s->axis[s->naxes++] = axis;
+        part->count *= axis->n;
+        part->axis[part->naxes++] = axis;
+    }
+    return true;
+}
+
+bool space_open(const row *r, const settings *fixed[], int nfixed, space *s) {
+    static const row_space nothing;
+    *s = (space){.nparts = r && r->nspaces ? r->nspaces : 1};
+    for (int i = 0; i < s->nparts; i++) {
+        if (!open_part(r && r->nspaces ? &r->spaces[i] : &nothing, fixed, nfixed, &s->part[i]) ||
+            s->count > INT64_MAX - s->part[i].count) {
+            return false;
+        }
+        s->count += s->part[i].count;
     }
     return true;
 }
 
 void space_settings(const space *s, int64_t number, settings *to) {
     int64_t at[TG_MAX_CONFIG];
-    for (int i = s->naxes; i-- > 0;) {
-        at[i] = number % s->axis[i]->n;
-        number /= s->axis[i]->n;
+    const space_part *part = s->part;
+    for (; number >= part->count; part++) {
+        number -= part->count;
     }
-    for (int i = 0; i < s->naxes && to->n < TG_MAX_CONFIG; i++) {
-        to->item[to->n++] =
-            (setting){.name = s->axis[i]->name, .text = "", .n = 1, .values = &s->axis[i]->values[at[i]]};
+    for (int i = part->naxes; i-- > 0;) {
+        at[i] = number % part->axis[i]->n;
+        number /= part->axis[i]->n;
+    }
+    for (int i = 0; i < part->naxes && to->n < TG_MAX_CONFIG; i++) {
+        to->item[to->n++] = (setting){
+            .name = part->axis[i]->name, .text = "", .n = 1, .values = &part->axis[i]->values[at[i]]};
     }
 }
 

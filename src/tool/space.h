@@ -1,4 +1,5 @@
-/* space.h -- the configurations of a kernel's tune space, numbered: the product of the axes in its YAML row.
+/* space.h -- the configurations of a kernel's tune space, numbered: the product of the axes in its YAML row, or of
+ * several products one after the other.
  *
  * Number 0 has every axis at its first value; the last axis moves fastest.  Axes whose name the command line
  * gives a value are left out: that value stands. */
@@ -8,10 +9,16 @@
 #include "tool/options.h"
 #include "tool/rows.h"
 
-typedef struct space {
+typedef struct space_part {
     int naxes;
     const row_axis *axis[TG_MAX_CONFIG];
     int64_t count; /* 1 without axes */
+} space_part;
+
+typedef struct space {
+    int nparts;
+    space_part part[ROW_MAX_SPACES];
+    int64_t count; /* of all */
 } space;
 
 /* `fixed`: settings of the command line, those of all kernels and those of this one.  False when the product

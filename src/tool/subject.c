@@ -2,8 +2,11 @@
 #include "tool/subject.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "dsl/diag.h"
+#include "runtime/records.h"
 #include "tool/child.h"
 #include "tool/nearest.h"
 #include "tool/report.h"
@@ -98,6 +101,72 @@ int subject_choose_device(const options *o, int major, int minor, const char *na
     return STATUS_GOOD;
 }
 
+/* ---- tuned records ------------------------------------------------------------------------------------- */
+
+static void say_records(const options *o, const record *found, bool is_exact, const char *path,
+                        const subject *s) {
+    text line = {0};
+    report_config(&found->config, &line);
+    if (!is_exact) {
+        text_add(&line, "; measured for ");
+        report_config(&found->params, &line);
+        text_add(&line, ", the nearest");
+    }
+    if (!o->quiet) {
+        fprintf(stderr, "tuned: %s: %s (%s)\n", s->kernel->name, line.s ? line.s : "", path);
+    }
+    text_free(&line);
+}
+
+static void take_record(const options *o, const records *all, const records_query *q, const char *path,
+                        subject *s) {
+    bool is_exact;
+    const record *found = records_best(all, q, &is_exact);
+    if (!found) {
+        return;
+    }
+    s->tuned.n = 0;
+    for (int i = 0; i < found->config.n; i++) {
+        const tg_param p = found->config.p[i];
+        if (!tg_config_get(&s->config, p.name, NULL)) {
+            tg_config_set(&s->tuned, arena_copy(&s->memory, p.name), p.value);
+        }
+    }
+    if (s->tuned.n) {
+        say_records(o, found, is_exact, path, s);
+    }
+}
+
+int subject_use_records(const options *o, const char *device, int sms, subject *s) {
+    records all;
+    char *path = records_path(o->records);
+    int code = path ? records_read(path, &all) : TG_OK;
+    if (code || !path) {
+        free(path);
+        return code ? tool_fail_code(code, "--records") : STATUS_GOOD;
+    }
+    if (all.skipped && o->verbose) {
+        fprintf(stderr, "tegula: %s: %d lines are no records, the first is line %d\n", path, all.skipped,
+                all.first_skipped);
+    }
+    for (int i = 0; i < s->nsteps; i++) {
+        if (!s->steps[i].fill) {
+            subject *step = s->steps[i].s;
+            const records_query query = {step->kernel->name, device, sms, &step->config};
+            take_record(o, &all, &query, path, step);
+        }
+    }
+    records_free(&all);
+    free(path);
+    return STATUS_GOOD;
+}
+
+int subject_use_records_of_row(const options *o, subject *s) {
+    const char *tuned = getenv("TEGULA_TUNED");
+    const bool is_wanted = o->gpu || o->records || (tuned && *tuned);
+    return s->gpu && is_wanted ? subject_use_records(o, s->gpu->name, (int)s->gpu->sms, s) : STATUS_GOOD;
+}
+
 /* ---- building ------------------------------------------------------------------------------------------ */
 
 /* True when the kernel has a launch scalar or extent of that name. */
@@ -141,6 +210,7 @@ static int run_pipeline(const options *o, const pipeline_options *how, subject *
     const pipeline_input input = {.name = s->kernel->name,
                                   .build = build_and_tell,
                                   .config = &s->config,
+                                  .tuned = &s->tuned,
                                   .user = s->user,
                                   .user_size = s->user_size};
     builder = s->kernel->build;
@@ -177,8 +247,24 @@ static int check_reals(const subject *s) {
     return STATUS_GOOD;
 }
 
+/* The first mistake in one line: "gemv.c:17: not supported: ..". */
+static void note_mistake(const subject *s, int code) {
+    const tg_kernel *k = s->result.kernel;
+    if (k && k->errors.n) {
+        const diag_message *first = &k->errors.message[0];
+        text_print(s->why, "%s:%d: %s", diag_base(first->at.file), first->at.line, first->text);
+    } else {
+        const char *bug = diag_take_bug();
+        text_add(s->why, bug ? bug : code == TG_ENOMEM ? "out of memory" : tg_error());
+    }
+}
+
 static int fail_build(const subject *s, int code) {
     const tg_kernel *k = s->result.kernel;
+    if (s->why) {
+        note_mistake(s, code);
+        return code == TG_EKERNEL ? STATUS_FAULTY : tool_status(code);
+    }
     if (code != TG_EKERNEL || !k) {
         return tool_fail_code(code, s->kernel->name);
     }
@@ -192,13 +278,34 @@ static int fail_build(const subject *s, int code) {
     return STATUS_FAULTY;
 }
 
+static int run_again(const options *o, const pipeline_options *how, subject *s) {
+    pipeline_free(&s->result);
+    s->result = (pipeline_result){0};
+    return run_pipeline(o, how, s);
+}
+
+/* From here on they count as given, to whoever launches the kernel. */
+static void keep_tuned(subject *s) {
+    const tg_kernel *k = s->result.kernel;
+    for (int i = 0; k && s->tuned.n && i < k->nparams; i++) {
+        if (k->params[i].source == PARAM_TUNED) {
+            tg_config_set(&s->config, k->params[i].name, k->params[i].value);
+        }
+    }
+}
+
 int subject_build_one(const options *o, const pipeline_options *how, subject *s) {
     int code = run_pipeline(o, how, s);
     if (take_scalars(s)) {
-        pipeline_free(&s->result);
-        s->result = (pipeline_result){0};
-        code = run_pipeline(o, how, s);
+        code = run_again(o, how, s);
     }
+    if (code == TG_EKERNEL && s->tuned.n) {
+        fprintf(stderr, "tegula: %s does not take its tuned values; the defaults are used\n",
+                s->kernel->name);
+        s->tuned.n = 0;
+        code = run_again(o, how, s);
+    }
+    keep_tuned(s);
     const int status = s->result.kernel ? check_reals(s) : STATUS_GOOD;
     return status ? status : code ? fail_build(s, code) : STATUS_GOOD;
 }

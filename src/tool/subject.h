@@ -35,13 +35,15 @@ typedef struct subject {
     bool keeps_quiet; /* mistakes of the builder are not printed: subject_refusal() has the first */
     const void *user; /* what the builder reads through tg_user() */
     size_t user_size;
-    tg_config config; /* YAML's params, then those of the command line */
+    tg_config config; /* YAML's params, then those of the command line; once built, tuned values too */
+    tg_config tuned;  /* of a record, for what is not in `config` */
     int nscalars;
     subject_scalar scalars[TG_MAX_CONFIG];
     const target *target;
     const device_row *gpu; /* NULL: the target alone is known */
     arena memory;
     pipeline_result result;
+    text *why; /* where the builder's mistakes go instead of stderr; NULL */
     int nsteps;
     subject_step *steps;
     int nargs;
@@ -55,6 +57,12 @@ int subject_open(const options *o, const gallery *g, const operand *which, subje
 int subject_choose(const options *o, const char *otherwise, subject *s);
 /* The same for a real device. */
 int subject_choose_device(const options *o, int major, int minor, const char *name, subject *s);
+/* Where a record of this device (its name as the driver tells it) knows fast tunables, those that are not given have
+ * these values; says so on stderr.  Between choosing and building. */
+int subject_use_records(const options *o, const char *device, int sms, subject *s);
+/* The same where a GPU is only assumed: not for one that nobody named, unless a record file is named, so that
+ * everybody sees the same text. */
+int subject_use_records_of_row(const options *o, subject *s);
 /* Builds and lowers, every step of a call; the builder's mistakes are printed. */
 int subject_build(const options *o, const pipeline_options *how, subject *s);
 /* The subject's own kernel alone. */

@@ -238,6 +238,7 @@ static int emit_subject(const options *o, subject *s, const char *stage) {
         return emit_source(o, s);
     }
     status = subject_choose(o, default_gpu, s);
+    status = status ? status : subject_use_records_of_row(o, s);
     if (status) {
         return status;
     }

@@ -383,8 +383,12 @@ static int choose(const options *o, subject *s, outcome *out) {
     if (!o->quiet && !out->on_gpu) {
         fputs("device: simulator\n", stderr);
     }
-    return out->on_gpu ? subject_choose_device(o, out->device.major, out->device.minor, out->device.name, s)
-                       : subject_choose(o, "a100", s);
+    if (!out->on_gpu) {
+        status = subject_choose(o, "a100", s);
+        return status ? status : subject_use_records_of_row(o, s);
+    }
+    status = subject_choose_device(o, out->device.major, out->device.minor, out->device.name, s);
+    return status ? status : subject_use_records(o, out->device.name, out->device.sms, s);
 }
 
 int run_subject(const options *o, subject *s, outcome *out) {

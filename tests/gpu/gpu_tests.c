@@ -111,7 +111,7 @@ static void complain(const gpu_case *c, const char *what) {
 
 /* Lowers the kernel and makes its arguments. */
 static bool case_make(const gpu_case *c, case_state *s) {
-    const pipeline_input input = {c->name, c->build, &c->config, NULL, 0};
+    const pipeline_input input = {.name = c->name, .build = c->build, .config = &c->config};
     const pipeline_options options = {.target = target_find("sm_90a"), .verify = true};
     if (pipeline_run(&input, &options, &s->lowered) != TG_OK) {
         if (s->lowered.kernel) {

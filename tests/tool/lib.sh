@@ -8,8 +8,9 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 export TMPDIR="$work" # what the command leaves behind would show here
 TEGULA_CACHE_DIR=$work/cache
-export TEGULA_CACHE_DIR
-unset TEGULA_NO_CACHE TEGULA_DUMP TEGULA_NVRTC TEGULA_LIBCUDA
+XDG_STATE_HOME=$work/state
+export TEGULA_CACHE_DIR XDG_STATE_HOME
+unset TEGULA_TUNED TEGULA_NO_CACHE TEGULA_DUMP TEGULA_NVRTC TEGULA_LIBCUDA
 mistakes=tests/tool/mistakes.c
 
 pass() {
