@@ -1,10 +1,13 @@
 /* generate.c -- random kernels through all witnesses; see generate.h.
  *
  *   generator [--count N] [--seed S] [--view thread|block] [--first-failure] [--print] [--no-shrink] [--gpu]
- *             [--seconds N]
+ *             [--seconds N] [--digest]
  *
- * --seconds stops after so long, each view for itself.  Program i is made from seed S + i.  A failure is made small and printed as C words, with what disagreed.  Exit
- * status: 0 all agree, 1 some do not, 2 the command line. */
+ * --seconds stops after so long, each view for itself.  Program i is made from seed S + i.  A failure is made small
+ * and printed as C words, with what disagreed.  --digest runs nothing: one number of all programs, the same whatever
+ * has compiled the generator.  Exit status: 0 all agree, 1 some do not, 2 the command line. */
+#define _POSIX_C_SOURCE 200809L
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,7 +17,7 @@
 typedef struct settings {
     int64_t count, seconds;
     uint64_t seed;
-    bool thread, block, first_failure, print, whole, gpu;
+    bool thread, block, first_failure, print, whole, gpu, digest;
 } settings;
 
 typedef struct tally {
@@ -44,10 +47,10 @@ static void number_lines(program *p) {
 static void report(const settings *s, program *p, check_result r, char *why, size_t size) {
     printf("seed %llu, %s view, %s\n", (unsigned long long)p->seed, p->block_view ? "block" : "thread", why);
     fflush(stdout);
-    if (r == CHECK_FAILED && !s->whole && !s->gpu) { /* shrinking asks the CPU's witnesses only */
-        program_shrink(p, why, size);
+    const bool by_gpu = strncmp(why, "GPU:", 4) == 0, is_wrong = strncmp(why, "GPU: element", 12) == 0;
+    if (r == CHECK_FAILED && !s->whole && (!by_gpu || is_wrong)) { /* after an error a context is of no use */
+        program_shrink(p, by_gpu, why, size);
         number_lines(p);
-        program_check(p, why, size);
         printf("made small: %s\n", why);
     }
     program_words(p, stdout, true);
@@ -92,6 +95,35 @@ static bool run_view(const settings *s, bool block) {
     return t.of[CHECK_FAILED] + t.of[CHECK_ILLEGAL] == 0;
 }
 
+/* Of the words and of what was drawn for them (FNV-1a). */
+static void digest_program(program *p, uint64_t *sum) {
+    char *words = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&words, &size);
+    if (!out) {
+        abort();
+    }
+    program_words(p, out, false);
+    fprintf(out, "%llu", (unsigned long long)p->random);
+    fclose(out);
+    for (size_t i = 0; i < size; i++) {
+        *sum = (*sum ^ (unsigned char)words[i]) * 0x100000001b3u;
+    }
+    free(words);
+}
+
+static uint64_t digest(const settings *s) {
+    uint64_t sum = 0xcbf29ce484222325u;
+    for (int64_t i = 0; i < s->count; i++) {
+        for (int block = !s->thread; block <= (s->block ? 1 : 0); block++) {
+            program *p = make_program(s->seed + (uint64_t)i, block);
+            digest_program(p, &sum);
+            program_free(p);
+        }
+    }
+    return sum;
+}
+
 static bool read_options(int argc, char **argv, settings *s) {
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
@@ -99,6 +131,8 @@ static bool read_options(int argc, char **argv, settings *s) {
             s->first_failure = true;
         } else if (strcmp(argv[i], "--print") == 0) {
             s->print = true;
+        } else if (strcmp(argv[i], "--digest") == 0) {
+            s->digest = true;
         } else if (strcmp(argv[i], "--gpu") == 0) {
             s->gpu = true;
         } else if (strcmp(argv[i], "--no-shrink") == 0) {
@@ -127,10 +161,14 @@ int main(int argc, char **argv) {
     settings s = {.count = 1000, .seed = 1, .thread = true, .block = true};
     if (!read_options(argc, argv, &s)) {
         fprintf(stderr, "generator [--count N] [--seed S] [--view thread|block] [--first-failure] [--print] "
-                        "[--no-shrink] [--gpu] [--seconds N]\n");
+                        "[--no-shrink] [--gpu] [--seconds N] [--digest]\n");
         return 2;
     }
     bool good = true;
+    if (s.digest) {
+        printf("%016llx\n", (unsigned long long)digest(&s));
+        return 0;
+    }
     if (s.thread) {
         good = run_view(&s, false);
     }

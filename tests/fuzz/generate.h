@@ -55,6 +55,9 @@ double round_real(int64_t type, double x);
 /* Each returns NULL, or what is wrong. */
 const char *cell_unary(int64_t type, tg_op op, cell a, cell *to);
 const char *cell_binary(int64_t type, tg_op op, cell a, cell b, cell *to);
+/* From now on exp, log, tanh and rsqrt are a few units in the last place wrong, differently for each seed; 0: exact
+ * again.  A GPU's are not those of the C library. */
+void library_nudge(uint64_t seed);
 const char *cell_cast(int64_t from, int64_t type, cell a, cell *to);
 uint64_t cell_bits(int64_t type, cell a);
 cell cell_from_bits(int64_t type, uint64_t bits);
@@ -205,6 +208,7 @@ void program_free(program *p);
 void *program_memory(program *p, size_t bytes); /* zeroed */
 int64_t size_value(const program *p, int id);
 int size_number(program *p, int64_t n);
+int size_positive(program *p, int id); /* of a tensor: where no block runs it has an element all the same */
 int size_make(program *p, size_kind kind, int a, int b, int64_t n);
 int variable_new(program *p, variable_kind kind, const char *stem, int64_t type);
 int buffer_new(program *p, tg_space space, const char *stem, int64_t type);
@@ -270,9 +274,9 @@ void program_build(void);
 typedef enum { CHECK_GOOD, CHECK_SKIPPED, CHECK_REFUSED, CHECK_FAILED, CHECK_ILLEGAL } check_result;
 /* In a process of its own; what went wrong into `why`. */
 check_result program_check(program *p, char *why, size_t size);
-/* On cuda:0, for a program that all others agree on; refused when it holds what cannot be compared there. */
+/* On cuda:0, for a program that all others agree on; refused when it is too large for it. */
 check_result program_on_gpu(program *p, char *why, size_t size);
-/* `first`: the failure that is to stay of the same kind. */
-void program_shrink(program *p, char *why, size_t size);
+/* What `why` says is the failure that is to stay of the same kind; also on the GPU, or without it. */
+void program_shrink(program *p, bool gpu, char *why, size_t size);
 
 #endif

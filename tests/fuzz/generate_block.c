@@ -91,7 +91,7 @@ static void make_extent(maker *m, scope *s) {
     program *p = m->p;
     m->rows = variable_new(p, V_EXTENT, "rows", INDEX);
     gvariable *x = &p->variable[m->rows];
-    x->size = size_number(p, 1 + roll_below(p, 40));
+    x->size = size_number(p, chance(p, 10) ? 0 : 1 + roll_below(p, 40));
     x->hi = INT32_MAX;
     x->uniform = true;
     add_argument(p, false, m->rows);
@@ -178,6 +178,11 @@ static tg_space random_space(program *p) {
     return chance(p, 50) ? TG_SHARED : TG_FRAGMENT;
 }
 
+static int any_tile(maker *m) {
+    const tg_space space = random_space(m->p);
+    return random_tile(m, space, random_type(m->p));
+}
+
 static gstmt *alloc_stmt(program *p, int b) {
     gstmt *s = make_stmt(p, S_ALLOC);
     s->buffer = b;
@@ -193,10 +198,20 @@ static void hold(program *p, scope *s, tiles *t, int b) {
     }
 }
 
-static void let_go(scope *s, int b) {
-    for (int i = 0; i < s->nbuffers; i++) {
-        if (s->buffer[i] == b) {
+static int root_of(const program *p, int b) {
+    return p->buffer[b].view_of == NONE ? b : p->buffer[b].view_of;
+}
+
+/* Without what shares its bytes. */
+static void let_go(const program *p, scope *s, tiles *t, int b) {
+    for (int i = s->nbuffers - 1; i >= 0; i--) {
+        if (root_of(p, s->buffer[i]) == root_of(p, b)) {
             s->buffer[i] = s->buffer[--s->nbuffers];
+        }
+    }
+    for (int i = t->n - 1; i >= 0; i--) {
+        if (root_of(p, t->buffer[i]) == root_of(p, b)) {
+            t->buffer[i] = t->buffer[--t->n];
         }
     }
 }
@@ -312,7 +327,7 @@ static gstmt *load_into(maker *m, const scope *s, int tile) {
 
 static gstmt *load_tile(maker *m, scope *s, tiles *t) {
     program *p = m->p;
-    const int b = random_tile(m, random_space(p), random_type(p));
+    const int b = any_tile(m);
     if (b == NONE) {
         return NULL;
     }
@@ -341,7 +356,7 @@ static gstmt *fill_stmt(maker *m, const scope *s, int b) {
 
 static gstmt *fill_tile(maker *m, scope *s, tiles *t) {
     program *p = m->p;
-    const int b = random_tile(m, random_space(p), random_type(p));
+    const int b = any_tile(m);
     if (b == NONE) {
         return NULL;
     }
@@ -375,6 +390,48 @@ static gstmt *fill_part(maker *m, const scope *s, const tiles *t) {
     return f;
 }
 
+/* local(r, n) outside parallel, the same in all threads; read inside. */
+static gstmt *local_tile(maker *m, scope *s) {
+    program *p = m->p;
+    const int dim = size_number(p, 1 + roll_below(p, 8)), b = new_tile(m, TG_LOCAL, random_type(p), 1, &dim);
+    if (b == NONE) {
+        return NULL;
+    }
+    gstmt *list = alloc_stmt(p, b);
+    list->next = chance(p, 50) ? load_into(m, s, b) : fill_stmt(m, s, b);
+    list->next->width = 0;
+    s->buffer[s->nbuffers++] = b;
+    return list;
+}
+
+/* The bytes of a shared tile as integers of another width. */
+static gstmt *view_tile(maker *m, scope *s) {
+    program *p = m->p;
+    const int64_t to = chance(p, 50) ? TG_U8 : chance(p, 50) ? TG_I16 : TG_U32;
+    int of = NONE, total = NONE;
+    for (int i = 0; i < s->nbuffers; i++) {
+        const gbuffer *x = &p->buffer[s->buffer[i]];
+        of = x->space == TG_SHARED && x->view_of == NONE && (of == NONE || chance(p, 50)) ? s->buffer[i] : of;
+    }
+    if (of == NONE || p->nbuffers > MAX_BUFFERS - 4) {
+        return NULL;
+    }
+    for (int i = 0; i < p->buffer[of].rank; i++) {
+        total = i ? size_make(p, SIZE_TIMES, total, p->buffer[of].dim[i], 0) : p->buffer[of].dim[0];
+    }
+    if (total == NONE || size_value(p, total) * type_size(p->buffer[of].type) % type_size(to)) {
+        return NULL;
+    }
+    const int bytes = size_make(p, SIZE_TIMES, total, size_number(p, type_size(p->buffer[of].type)), 0);
+    const int v = buffer_new(p, TG_SHARED, "vw", to);
+    p->buffer[v].view_of = of;
+    p->buffer[v].rank = 1;
+    p->buffer[v].dim[0] = size_make(p, SIZE_CEILDIV, bytes, size_number(p, type_size(to)), 0);
+    any_contents(&p->buffer[v]);
+    s->buffer[s->nbuffers++] = v;
+    return alloc_stmt(p, v);
+}
+
 /* From one tile to another of the same shape, transposed spaces and all types. */
 static gstmt *copy_tile(maker *m, scope *s, tiles *t) {
     program *p = m->p;
@@ -383,11 +440,9 @@ static gstmt *copy_tile(maker *m, scope *s, tiles *t) {
     }
     const int from = t->buffer[roll_below(p, t->n)];
     const gbuffer *x = &p->buffer[from];
-    const int b = new_tile(m, random_space(p),
-                           type_real(x->type) ? x->type
-                           : chance(p, 60)    ? x->type
-                                              : random_type(p),
-                           x->rank, x->dim);
+    const tg_space space = random_space(p);
+    const int64_t type = type_real(x->type) || chance(p, 60) ? x->type : random_type(p);
+    const int b = new_tile(m, space, type, x->rank, x->dim);
     if (b == NONE) {
         return NULL;
     }
@@ -434,7 +489,7 @@ static gregion own_region(maker *m, int tile, int64_t type) {
         if (!taken[i]) {
             r.corner[rank] = make_variable(p, p->grid[i]);
             r.length[rank] = size_number(p, 1);
-            dim[rank++] = p->variable[p->grid[i]].size;
+            dim[rank++] = size_positive(p, p->variable[p->grid[i]].size);
         }
     }
     const bool cut = chance(p, 50), by_tiles = chance(p, 60);
@@ -445,7 +500,7 @@ static gregion own_region(maker *m, int tile, int64_t type) {
         r.corner[rank] = make_int(p, INDEX, 0);
         if (mine) {
             const int axis = p->grid[j];
-            dim[rank] = size_make(p, SIZE_TIMES, x->dim[j], p->variable[axis].size, 0);
+            dim[rank] = size_positive(p, size_make(p, SIZE_TIMES, x->dim[j], p->variable[axis].size, 0));
             r.corner[rank] = make_variable(p, axis);
             if (!by_tiles) {
                 r.corner[rank] = make_binary(p, TG_MUL, r.corner[rank], make_size(p, x->dim[j]));
@@ -507,7 +562,8 @@ static gexpr *join(program *p, gexpr *a, gexpr *b) {
     }
     if (type_real(type)) {
         const tg_op op = chance(p, 60) ? TG_ADD : TG_MAX_OF;
-        return make_binary(p, op, limit_real(p, a, 900), limit_real(p, b, 900));
+        a = limit_real(p, a, 900);
+        return make_binary(p, op, a, limit_real(p, b, 900));
     }
     return make_binary(p, chance(p, 50) ? TG_MIN_OF : TG_BIT_XOR, a, b);
 }
@@ -596,7 +652,46 @@ static gstmt *when_stmt(program *p, gexpr *condition, gstmt *body) {
     return s;
 }
 
-/* Statements before the store of an iteration: names, an own sum; the value is then this. */
+static gstmt *over_own(program *p, int size, scope *inside, gexpr **index) {
+    gstmt *l = make_stmt(p, S_LOOP);
+    l->scope = chance(p, 60) ? TG_SERIAL : TG_UNROLLED;
+    l->n = 1;
+    l->axis[0] = new_axis(p, V_LOOP, "i", size, false);
+    l->extent[0] = make_size(p, size);
+    inside->variable[inside->nvariables++] = l->axis[0];
+    *index = make_variable(p, l->axis[0]);
+    return l;
+}
+
+/* local(r, ..) of several elements, each set and then changed; the value is one of them. */
+static gexpr *own_array(maker *m, const scope *s, const tiles *t, const gstmt *loop, int64_t type,
+                        gstmt ***tail) {
+    program *p = m->p;
+    const int own = buffer_new(p, TG_LOCAL, "r", type), size = size_number(p, 1 + roll_below(p, 6));
+    p->buffer[own].rank = 1;
+    p->buffer[own].dim[0] = size;
+    any_contents(&p->buffer[own]);
+    append(tail, alloc_stmt(p, own));
+    scope first = *s, second = *s;
+    gexpr *index, *x;
+    gstmt *l = over_own(p, size, &first, &index);
+    x = iteration_value(m, &first, t, loop, type, 1);
+    l->body = element_stmt(p, S_SET, own, &index, x);
+    append(tail, l);
+    second.buffer[second.nbuffers++] = own;
+    if (chance(p, 50)) {
+        l = over_own(p, size, &second, &index);
+        x = random_expr(p, &second, type, 2);
+        x = type_real(type) ? limit_real(p, x, 8) : type_signs(type) ? bring_into(p, x, -100, 100) : x;
+        gexpr *old = make_load(p, own, &index);
+        l->body = element_stmt(p, S_SET, own, &index, make_binary(p, TG_MAX_OF, old, x));
+        append(tail, l);
+    }
+    index = random_index(p, s, size, 1);
+    return make_load(p, own, &index);
+}
+
+/* Statements before the store of an iteration: names, an own sum or array; the value is then this. */
 static gexpr *prepare(maker *m, scope *s, const tiles *t, const gstmt *loop, int64_t type, gstmt ***tail) {
     program *p = m->p;
     if (chance(p, 30)) {
@@ -613,6 +708,9 @@ static gexpr *prepare(maker *m, scope *s, const tiles *t, const gstmt *loop, int
     }
     if (type == TG_BOOL || chance(p, 70)) {
         return iteration_value(m, s, t, loop, type, 2);
+    }
+    if (chance(p, 40)) {
+        return own_array(m, s, t, loop, type, tail);
     }
     const int own = buffer_new(p, TG_LOCAL, "r", type);
     any_contents(&p->buffer[own]);
@@ -643,9 +741,10 @@ static gstmt *compute_tile(maker *m, scope *s, tiles *t) {
     int b = in_place ? t->buffer[roll_below(p, t->n)] : NONE;
     if (b == NONE && t->n > 0 && chance(p, 50)) { /* of a shape that there is */
         const gbuffer *x = &p->buffer[t->buffer[roll_below(p, t->n)]];
-        b = new_tile(m, random_space(p), random_type(p), x->rank, x->dim);
+        const tg_space space = random_space(p);
+        b = new_tile(m, space, random_type(p), x->rank, x->dim);
     } else if (b == NONE) {
-        b = random_tile(m, random_space(p), random_type(p));
+        b = any_tile(m);
     }
     if (b == NONE || p->buffer[b].space == TG_REDUCER) {
         return NULL;
@@ -656,12 +755,7 @@ static gstmt *compute_tile(maker *m, scope *s, tiles *t) {
     }
     scope inside = *s;
     tiles others = *t;
-    for (int i = 0; i < others.n; i++) {
-        if (others.buffer[i] == b) {
-            others.buffer[i--] = others.buffer[--others.n];
-        }
-    }
-    let_go(&inside, b);
+    let_go(p, &inside, &others, b);
     gexpr *index[TG_MAX_RANK] = {NULL};
     gstmt *l = over(p, p->buffer[b].rank, p->buffer[b].dim, &inside, index);
     permute(p, l, index);
@@ -697,7 +791,7 @@ static gstmt *write_elements(maker *m, const scope *s, const tiles *t) {
     int out[TG_MAX_RANK], n = 0;
     for (int i = 1; i < p->ngrid; i++) {
         place[n] = make_variable(p, p->grid[i]);
-        out[n++] = p->variable[p->grid[i]].size;
+        out[n++] = size_positive(p, p->variable[p->grid[i]].size);
     }
     for (int i = 0; i < rank; i++, n++) {
         place[n] = index[i];
@@ -706,7 +800,7 @@ static gstmt *write_elements(maker *m, const scope *s, const tiles *t) {
             place[n] = make_binary(p, TG_ADD,
                                    make_binary(p, TG_MUL, make_variable(p, p->grid[0]), make_size(p, dim[0])),
                                    index[0]);
-            out[n] = size_make(p, SIZE_TIMES, dim[0], p->variable[p->grid[0]].size, 0);
+            out[n] = size_positive(p, size_make(p, SIZE_TIMES, dim[0], p->variable[p->grid[0]].size, 0));
             if (chance(p, 50) && size_value(p, out[n]) > 1) {
                 out[n] = size_make(p, SIZE_PLUS, out[n], NONE, -1);
                 guard = make_binary(p, TG_LT, place[n], make_size(p, out[n]));
@@ -743,7 +837,8 @@ static gstmt *atomics(maker *m, scope *s, tiles *t) {
     f->to = whole(p, b);
     f->value = type_real(type) ? make_real(p, type, 3) : make_int(p, type, 3);
     append(&tail, f);
-    int dim[2] = {tile_extent(p, 1), size_number(p, 1 + roll_below(p, 5))};
+    int dim[2] = {tile_extent(p, 1)};
+    dim[1] = size_number(p, 1 + roll_below(p, 5));
     scope inside = *s;
     gexpr *index[TG_MAX_RANK] = {NULL}, *place[TG_MAX_RANK];
     gstmt *l = over(p, 1 + (int)roll_below(p, 2), dim, &inside, index);
@@ -902,7 +997,8 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     tiles held = *t;
     int loaded[3], n = 1 + (int)roll_below(p, 3), sums = NONE;
     for (int i = 0; i < n; i++) {
-        loaded[i] = random_tile(m, chance(p, 75) ? TG_SHARED : TG_FRAGMENT, number_type(p));
+        const tg_space space = chance(p, 75) ? TG_SHARED : TG_FRAGMENT;
+        loaded[i] = random_tile(m, space, number_type(p));
         if (loaded[i] == NONE) {
             n = i;
             break;
@@ -918,10 +1014,11 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     append(&tail, fill_stmt(m, &outside, sums));
     gstmt *l = make_stmt(p, S_LOOP);
     l->scope = TG_PIPELINED;
-    l->option = 1 + roll_below(p, 5);
+    const bool deep = chance(p, 20);
+    l->option = deep ? 5 + roll_below(p, 5) : 1 + roll_below(p, 5);
     l->n = 1;
     bool certain;
-    trip_count(m, &outside, l, "k", roll_below(p, 6), &certain);
+    trip_count(m, &outside, l, "k", roll_below(p, deep ? 14 : 6), &certain);
     int filled[3], nfilled = 0;
     scope inside = outside;
     inside.variable[inside.nvariables++] = l->axis[0];
@@ -986,7 +1083,8 @@ static gstmt *uniform_when(maker *m, const scope *s, const tiles *t, int depth) 
     program *p = m->p;
     scope only = *s;
     only.uniform_only = true;
-    gstmt *w = when_stmt(p, random_truth(p, &only, 1), episodes(m, *s, *t, depth - 1));
+    gexpr *condition = random_truth(p, &only, 1);
+    gstmt *w = when_stmt(p, condition, episodes(m, *s, *t, depth - 1));
     if (chance(p, 40)) {
         w->otherwise = episodes(m, *s, *t, depth - 1);
     }
@@ -995,7 +1093,7 @@ static gstmt *uniform_when(maker *m, const scope *s, const tiles *t, int depth) 
 
 static gstmt *episode(maker *m, scope *s, tiles *t, int depth) {
     program *p = m->p;
-    switch (roll_below(p, 18)) {
+    switch (roll_below(p, 20)) {
     case 0:
     case 1:
         return load_tile(m, s, t);
@@ -1024,6 +1122,10 @@ static gstmt *episode(maker *m, scope *s, tiles *t, int depth) {
     case 15:
         return pipeline(m, s, t);
     case 16:
+        return local_tile(m, s);
+    case 17:
+        return view_tile(m, s);
+    case 18:
         return depth > 0 ? uniform_loop(m, *s, t, depth) : NULL;
     default:
         return depth > 0 ? uniform_when(m, s, t, depth) : NULL;
@@ -1065,7 +1167,10 @@ void generate_block_view(program *p) {
         for (int i = 0; i < rank; i++) {
             dim[i] = size_number(p, 1 + roll_below(p, 20));
         }
-        s.buffer[s.nbuffers++] = make_input(&m, random_type(p), rank, dim);
+        const int b = make_input(&m, random_type(p), rank, dim);
+        if (rank == 0 || size_value(p, p->buffer[b].dim[0]) > 0) { /* no row: nothing to read */
+            s.buffer[s.nbuffers++] = b;
+        }
     }
     const tiles none = {.n = 0};
     p->body = episodes(&m, s, none, 2);

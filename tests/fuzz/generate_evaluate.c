@@ -736,7 +736,8 @@ static bool is_launchable(const program *p) {
     }
     for (int b = 0; b < p->nbuffers; b++) {
         for (int i = 0; i < p->buffer[b].rank; i++) {
-            if (size_value(p, p->buffer[b].dim[i]) < 1) {
+            const bool may_lack = i == 0 && p->buffer[b].extent != NONE;
+            if (size_value(p, p->buffer[b].dim[i]) < (may_lack ? 0 : 1)) {
                 return false;
             }
         }

@@ -461,29 +461,37 @@ static gexpr *random_leaf(program *p, const scope *s, int64_t type) {
     return random_literal(p, type);
 }
 
+static tg_op random_comparison(program *p) {
+    return (tg_op)(TG_EQ + roll_below(p, 6));
+}
+
+/* Drawn one after the other: C leaves open in which order arguments of a call are evaluated. */
+static gexpr *random_pair(program *p, const scope *s, tg_op op, int64_t type, int depth) {
+    gexpr *a = random_expr(p, s, type, depth);
+    return make_binary(p, op, a, random_expr(p, s, type, depth));
+}
+
 gexpr *random_truth(program *p, const scope *s, int depth) {
     if (depth <= 0) {
-        return make_binary(p, (tg_op)(TG_EQ + roll_below(p, 6)), random_any_index(p, s, 1),
-                           make_int(p, INDEX, roll_below(p, 9)));
+        const tg_op op = random_comparison(p);
+        gexpr *x = random_any_index(p, s, 1);
+        return make_binary(p, op, x, make_int(p, INDEX, roll_below(p, 9)));
     }
     const int what = (int)roll_below(p, 10);
     if (what == 0) {
         return make_unary(p, TG_NEGATE, random_truth(p, s, depth - 1));
     }
     if (what < 3) {
-        return make_binary(p, chance(p, 50) ? TG_BOTH : TG_EITHER, random_truth(p, s, depth - 1),
-                           random_truth(p, s, depth - 1));
+        return random_pair(p, s, chance(p, 50) ? TG_BOTH : TG_EITHER, TG_BOOL, depth - 1);
     }
     if (what == 3) {
         return random_leaf(p, s, TG_BOOL);
     }
     const int64_t type = chance(p, 40) ? INDEX : random_type(p);
     if (type == TG_BOOL) {
-        return make_binary(p, (tg_op)(TG_BIT_AND + roll_below(p, 3)), random_truth(p, s, depth - 1),
-                           random_truth(p, s, depth - 1));
+        return random_pair(p, s, (tg_op)(TG_BIT_AND + roll_below(p, 3)), TG_BOOL, depth - 1);
     }
-    return make_binary(p, (tg_op)(TG_EQ + roll_below(p, 6)), random_expr(p, s, type, depth - 1),
-                       random_expr(p, s, type, depth - 1));
+    return random_pair(p, s, random_comparison(p), type, depth - 1);
 }
 
 /* ---- integers -------------------------------------------------------------------------------------------- */
@@ -508,7 +516,8 @@ static gexpr *positive(program *p, const scope *s, int64_t type, int depth) {
 static gexpr *random_shift(program *p, const scope *s, int64_t type, int depth) {
     gexpr *x = random_expr(p, s, type, depth - 1);
     const int width = type_width(type);
-    gexpr *n = make_int(p, chance(p, 50) ? INDEX : type, roll_below(p, width));
+    const int64_t by = chance(p, 50) ? INDEX : type;
+    gexpr *n = make_int(p, by, roll_below(p, width));
     if (chance(p, 40)) {
         const int64_t other = chance(p, 50) ? type : TG_U8;
         n = make_binary(p, TG_BIT_AND, random_expr(p, s, other, depth - 1), make_int(p, other, width - 1));
@@ -559,11 +568,10 @@ static gexpr *random_integer(program *p, const scope *s, int64_t type, int depth
     }
     gexpr *b =
         chance(p, 30) ? literal_beside(p, a, random_literal(p, type)->i) : random_expr(p, s, type, depth - 1);
-    if (what < 10) {
-        return make_binary(p, what < 8 ? TG_ADD : TG_SUB, fit(p, a, half), fit(p, b, half));
-    }
-    if (what == 10) {
-        return make_binary(p, TG_MUL, fit(p, a, root), fit(p, b, root));
+    if (what <= 10) {
+        a = fit(p, a, what < 10 ? half : root);
+        b = fit(p, b, what < 10 ? half : root);
+        return make_binary(p, what < 8 ? TG_ADD : what < 10 ? TG_SUB : TG_MUL, a, b);
     }
     if (what < 13) {
         return make_binary(p, what == 11 ? TG_MIN_OF : TG_MAX_OF, a, b);
@@ -632,11 +640,10 @@ static gexpr *random_real(program *p, const scope *s, int64_t type, int depth) {
         return r;
     }
     gexpr *b = random_expr(p, s, type, depth - 1);
-    if (what < 12) {
-        return make_binary(p, what < 10 ? TG_ADD : TG_SUB, limit_real(p, a, limit), limit_real(p, b, limit));
-    }
     if (what < 14) {
-        return make_binary(p, TG_MUL, limit_real(p, a, 40), limit_real(p, b, 40));
+        a = limit_real(p, a, what < 12 ? limit : 40);
+        b = limit_real(p, b, what < 12 ? limit : 40);
+        return make_binary(p, what < 10 ? TG_ADD : what < 12 ? TG_SUB : TG_MUL, a, b);
     }
     return make_binary(p, what == 14 ? TG_MIN_OF : TG_MAX_OF, a, b);
 }
@@ -649,8 +656,8 @@ gexpr *random_expr(program *p, const scope *s, int64_t type, int depth) {
         return random_leaf(p, s, type);
     }
     if (chance(p, 8)) {
-        return make_choose(p, random_truth(p, s, depth - 1), random_expr(p, s, type, depth - 1),
-                           random_expr(p, s, type, depth - 1));
+        gexpr *c = random_truth(p, s, depth - 1), *a = random_expr(p, s, type, depth - 1);
+        return make_choose(p, c, a, random_expr(p, s, type, depth - 1));
     }
     gexpr *x = type_real(type) ? random_real(p, s, type, depth) : random_integer(p, s, type, depth);
     return type == INDEX ? bring_into(p, x, -FAR, FAR) : x;

@@ -94,6 +94,10 @@ int size_number(program *p, int64_t n) {
     return size_make(p, SIZE_NUMBER, NONE, NONE, n);
 }
 
+int size_positive(program *p, int id) {
+    return size_value(p, id) > 0 ? id : size_number(p, 1);
+}
+
 /* ---- variables and buffers ------------------------------------------------------------------------------- */
 
 int variable_new(program *p, variable_kind kind, const char *stem, int64_t type) {

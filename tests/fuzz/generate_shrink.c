@@ -7,14 +7,15 @@
 
 #include "generate.h"
 
-enum { MAX_TRIES = 4000, MAX_PLACES = 6000 };
+enum { MAX_TRIES = 4000, MAX_TRIES_GPU = 150, MAX_PLACES = 6000 };
 
 typedef struct shrinking {
     program *p;
     char kind[80];
     char *why;
     size_t size;
-    int tries;
+    bool gpu;
+    int tries, most;
     int nlinks, nslots;
     gstmt **link[MAX_PLACES];
     gexpr **slot[MAX_PLACES];
@@ -162,11 +163,15 @@ static void find_all(shrinking *s) {
 static bool still_fails(shrinking *s) {
     known k;
     char why[4 * MAX_LINE];
-    if (s->tries >= MAX_TRIES || !is_known(s->p, &k)) {
+    if (s->tries >= s->most || !is_known(s->p, &k)) {
         return false;
     }
     s->tries++;
-    if (program_check(s->p, why, sizeof why) != CHECK_FAILED || strncmp(why, s->kind, strlen(s->kind)) != 0) {
+    check_result r = program_check(s->p, why, sizeof why);
+    if (s->gpu && r == CHECK_GOOD) {
+        r = program_on_gpu(s->p, why, sizeof why);
+    }
+    if (r != CHECK_FAILED || strncmp(why, s->kind, strlen(s->kind)) != 0) {
         return false;
     }
     snprintf(s->why, s->size, "%s", why);
@@ -335,11 +340,11 @@ static bool shrink_arguments(shrinking *s) {
     return any;
 }
 
-void program_shrink(program *p, char *why, size_t size) {
+void program_shrink(program *p, bool gpu, char *why, size_t size) {
     static shrinking s;
-    s = (shrinking){.p = p, .why = why, .size = size};
+    s = (shrinking){.p = p, .gpu = gpu, .most = gpu ? MAX_TRIES_GPU : MAX_TRIES, .why = why, .size = size};
     snprintf(s.kind, sizeof s.kind, "%.*s", (int)strcspn(why, ":"), why);
-    for (bool again = true; again && s.tries < MAX_TRIES;) {
+    for (bool again = true; again && s.tries < s.most;) {
         again = shrink_statements(&s);
         again |= shrink_numbers(&s);
         again |= shrink_expressions(&s);

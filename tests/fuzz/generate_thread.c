@@ -108,7 +108,7 @@ static void make_scalar(program *p, scope *s) {
 static int make_extent(program *p, scope *s) {
     const int v = variable_new(p, V_EXTENT, "rows", INDEX);
     gvariable *x = &p->variable[v];
-    x->size = size_number(p, 1 + roll_below(p, 12));
+    x->size = size_number(p, chance(p, 10) ? 0 : 1 + roll_below(p, 12));
     x->hi = INT32_MAX;
     x->uniform = true;
     add_argument(p, false, v);
@@ -130,7 +130,7 @@ static void make_input(program *p, scope *s, int rows) {
     for (int i = 0; i < x->rank; i++) {
         x->dim[i] = size_number(p, 1 + roll_below(p, 9));
     }
-    if (x->rank > 0 && rows != NONE && chance(p, 60)) {
+    if (x->rank > 0 && rows != NONE && size_value(p, p->variable[rows].size) > 0 && chance(p, 60)) {
         x->extent = rows;
         x->dim[0] = p->variable[rows].size;
     }
@@ -203,6 +203,7 @@ static owned own_element(program *p, const int *axes, int n) {
         const int take = room == 0 ? left : 1 + (int)roll_below(p, left);
         int size;
         gexpr *x = number(p, axis + i, take, &size);
+        size = size_positive(p, size);
         o.index[o.rank] = twist(p, x, size);
         o.dim[o.rank] = size;
         if (chance(p, 15)) {
@@ -366,7 +367,8 @@ static gstmt *plain_loop(maker *m, scope s, nest around, int depth) {
 
 static gstmt *plain_when(maker *m, const scope *s, const nest *around, int depth) {
     program *p = m->p;
-    gstmt *w = when_stmt(p, random_truth(p, s, 2), plain(m, *s, *around, depth - 1));
+    gexpr *condition = random_truth(p, s, 2);
+    gstmt *w = when_stmt(p, condition, plain(m, *s, *around, depth - 1));
     if (chance(p, 50)) {
         w->otherwise = plain(m, *s, *around, depth - 1);
     }
@@ -794,7 +796,8 @@ static gstmt *uniform_when(maker *m, const scope *s, const nest *around, int dep
     program *p = m->p;
     scope only = *s;
     only.uniform_only = true;
-    gstmt *w = when_stmt(p, random_truth(p, &only, 2), phases(m, *s, *around, depth - 1));
+    gexpr *condition = random_truth(p, &only, 2);
+    gstmt *w = when_stmt(p, condition, phases(m, *s, *around, depth - 1));
     if (chance(p, 40)) {
         w->otherwise = phases(m, *s, *around, depth - 1);
     }
