@@ -105,6 +105,16 @@ KERNEL(minus_one) {
         when(lt(i, N)) set(at(y, i), sub(sub(at(x, i), at(x, i)), 1));
     }
 }
+KERNEL(minus_two) {
+    params(N);
+    tunables(block, 64);
+    tensor(x, I32, N);
+    tensor(y, I32, N);
+    grid(pid, ceildiv(N, block)) threads(tid, block) {
+        let(i, add(mul(pid, block), tid));
+        when(lt(i, N)) set(at(y, i), sub(mul(at(x, i), 0), block == 32 ? 2 : 1));
+    }
+}
 /* Reads and writes its output in place; otherwise it has the arguments of a matrix times a vector. */
 KERNEL(keep) {
     params(N, K);
@@ -132,6 +142,9 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
         expect 0 "^N=4096,kernel,minus_one,default,block=128,cold,1500\.0000,.*,right$" $measure --mode cold --csv
         expect 0 '"samples": 7,$' $measure --json --repeat 7
         expect 1 "^thread_naive .*WRONG .*differs from the reference before timing" bench thread_naive -p N=64 -p K=64
+        expect 0 "^minus_two +11" bench -k "$work/minus.c" -p N=4096 minus_one minus_two
+        expect 1 "^minus_two .*WRONG +given block=32" bench -k "$work/minus.c" -p N=4096 -p block=64,32 minus_one minus_two
+        holds "configurations of a kernel stand together" awk '/^minus/ {if ($1 != last) n++; last = $1} END {exit n != 2}' "$work/out"
         expect 0 "^Other +1\.00 " $measure --rows "$work/rows.json"
     }
     library="bench -k $work/minus.c keep -p N=256 -p K=64"

@@ -292,6 +292,11 @@ static api_result get(device_handle *d, void *to, const void *from, size_t n) {
     return code ? code : d->driver->stream_synchronize(NULL);
 }
 
+static api_result copy(device_handle *d, void *to, const void *from, size_t n) {
+    api_result code = d->driver->memory_copy(to_address(to), to_address(from), n, NULL);
+    return code ? code : d->driver->stream_synchronize(NULL);
+}
+
 static api_result set(device_handle *d, void *to, unsigned char byte, size_t n) {
     api_result code = d->driver->memory_set(to_address(to), byte, n, NULL);
     return code ? code : d->driver->stream_synchronize(NULL);
@@ -303,6 +308,10 @@ int device_put(device_handle *d, void *to, const void *from_host, size_t bytes) 
 
 int device_get(device_handle *d, void *to_host, const void *from, size_t bytes) {
     IN_CONTEXT(d, "cuMemcpyDtoH", bytes ? get(d, to_host, from, bytes) : 0);
+}
+
+int device_copy(device_handle *d, void *to, const void *from, size_t bytes) {
+    IN_CONTEXT(d, "cuMemcpyDtoD", bytes ? copy(d, to, from, bytes) : 0);
 }
 
 int device_fill(device_handle *d, void *to, unsigned char byte, size_t bytes) {

@@ -45,6 +45,7 @@ int device_alloc(device_handle *d, size_t bytes, void **address);
 void device_free(device_handle *d, void *address);
 int device_put(device_handle *d, void *to, const void *from_host, size_t bytes);
 int device_get(device_handle *d, void *to_host, const void *from, size_t bytes);
+int device_copy(device_handle *d, void *to, const void *from, size_t bytes);
 int device_fill(device_handle *d, void *to, unsigned char byte, size_t bytes);
 int device_memory_free(device_handle *d, uint64_t *bytes);
 

@@ -13,11 +13,24 @@
 #include "build_id.h"
 #include "runtime/bench_ceiling.h"
 #include "runtime/cublas.h"
+#include "tool/bench_inputs.h"
 #include "tool/compare.h"
 #include "tool/gpu.h"
-#include "tool/reference.h"
+#include "tool/progress.h"
 #include "tool/report.h"
 #include "tool/tool.h"
+
+/* The whole command. */
+typedef struct measuring_all {
+    const options *o;
+    const gallery *g;
+    const device_info *device;
+    bench_inputs *inputs;
+    bench_results *out;
+    progress bar;
+    int done;
+    double todo;
+} measuring_all;
 
 /* One configuration. */
 typedef struct measuring {
@@ -282,6 +295,15 @@ static int check_call(const measuring *m, bench_row *line, const char *when) {
     return STATUS_GOOD;
 }
 
+static bool has_kind(const measuring *m, bench_kind kind) {
+    for (int i = 0; i < m->out->nrows; i++) {
+        if (m->out->rows[i].problem == m->problem && m->out->rows[i].kind == kind) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int time_on_gpu(measuring *m) {
     double bytes, written;
     arena *memory = &m->out->memory;
@@ -289,7 +311,6 @@ static int time_on_gpu(measuring *m) {
                       .name = arena_copy(memory, m->s->kernel->name),
                       .variant = variant_of(m->s),
                       .config = describe(memory, m->s, false)};
-    const int known = m->out->nproblems;
     count_bytes(m->all, &bytes, &written);
     line.bytes = bytes;
     m->problem = line.problem = bench_problem_number(m->out, describe(memory, m->s, true), bytes, written);
@@ -298,9 +319,11 @@ static int time_on_gpu(measuring *m) {
         status = time_modes(m, &line);
         status = status ? status : check_call(m, &line, "after");
     }
-    if (!status && m->out->nproblems > known && gpu_timer(m->gpu)) {
-        status = add_ceilings(m);
-        add_library(m);
+    if (!status && gpu_timer(m->gpu)) {
+        status = has_kind(m, BENCH_CEILING) ? STATUS_GOOD : add_ceilings(m);
+        if (!has_kind(m, BENCH_LIBRARY)) {
+            add_library(m);
+        }
     }
     if (!status) {
         bench_add_row(m->out, &line);
@@ -309,23 +332,33 @@ static int time_on_gpu(measuring *m) {
     return status;
 }
 
-static int time_subject(const options *o, const device_info *device, subject *s, bench_results *out) {
-    const pipeline_options plain = {0};
-    arguments all = {0};
-    reference_run reference = {0};
+static int open_and_time(measuring *m) {
     gpu_run run;
-    measuring m = {.o = o, .device = device, .s = s, .all = &all, .out = out};
-    int status = subject_choose_device(o, device->major, device->minor, device->name, s);
+    int status = gpu_open(m->o, m->s, m->device, NULL, &m->gpu, &run);
+    status = status ? status : time_on_gpu(m);
+    gpu_close(m->gpu);
+    m->gpu = NULL;
+    return status;
+}
+
+static int time_subject(const measuring_all *all, const options *o, subject *s) {
+    const pipeline_options plain = {0};
+    measuring m = {.o = o, .device = all->device, .s = s, .all = &all->inputs->all, .out = all->out};
+    int status = subject_choose_device(o, all->device->major, all->device->minor, all->device->name, s);
     status = status ? status : subject_build(o, &plain, s);
-    status = status ? status : inputs_make(o, s, &all);
-    status = status ? status : reference_compute(o, s, &all, &reference);
-    if (!status) {
-        status = gpu_open(o, s, device, NULL, &m.gpu, &run);
-        status = status ? status : time_on_gpu(&m);
-        gpu_close(m.gpu);
+    if (status) {
+        return status;
     }
-    inputs_free(&all);
-    reference_free(&reference.tile);
+    const char *problem = describe(&all->out->memory, s, true);
+    const int kept = all->out->nrows;
+    status = bench_inputs_get(o, s, problem, all->inputs);
+    status = status ? status : open_and_time(&m);
+    if (status == STATUS_WRONG && all->inputs->is_reused) { /* perhaps its reference reads tunables */
+        all->out->nrows = kept;
+        bench_inputs_free(all->inputs);
+        status = bench_inputs_get(o, s, problem, all->inputs);
+        status = status ? status : open_and_time(&m);
+    }
     return status;
 }
 
@@ -362,28 +395,65 @@ static settings merge(const settings *common, const settings *own) {
     return all;
 }
 
-int bench_measure(const options *o, const gallery *g, const device_info *device, const operand *which,
-                  bench_results *out) {
-    const settings all = merge(&o->common, &which->own);
-    options one = *o; /* the settings are in the operand */
+/* The values that the odometer shows, in place of the swept ones. */
+static settings choose(const settings *all, const odometer *m) {
+    settings now = *all;
+    for (int i = 0; i < all->n; i++) {
+        if (all->item[i].n > 1) {
+            now.item[i].values = &all->item[i].values[m->at[i]];
+            now.item[i].n = 1;
+        }
+    }
+    return now;
+}
+
+/* One kernel with the common values chosen: its own sweeps. */
+static int measure_kernel(measuring_all *all, const settings *common, const operand *which) {
+    const settings swept = merge(common, &which->own);
+    options one = *all->o; /* the settings are in the operand */
     odometer m = {{0}};
     int worst = STATUS_GOOD;
     one.common.n = 0;
-    one.quiet = o->quiet || out->nrows > 0; /* the target is said once */
     do {
-        operand now = {which->name, all};
-        for (int i = 0; i < all.n; i++) {
-            if (all.item[i].n > 1) {
-                now.own.item[i].values = &all.item[i].values[m.at[i]];
-            }
-        }
+        const operand now = {which->name, choose(&swept, &m)};
         subject s;
-        int status = subject_open(&one, g, &now, &s);
-        status = status ? status : time_subject(&one, device, &s, out);
+        one.quiet = all->o->quiet || all->done > 0; /* the target is said once */
+        int status = subject_open(&one, all->g, &now, &s);
+        status = status ? status : time_subject(all, &one, &s);
         subject_free(&s);
         worst = status > worst ? status : worst;
-        one.quiet = true;
-    } while (advance(&m, &all));
+        progress_show(&all->bar, (double)++all->done / all->todo);
+    } while (advance(&m, &swept));
+    return worst;
+}
+
+static double combinations(const settings *all) {
+    double n = 1.0;
+    for (int i = 0; i < all->n; i++) {
+        n *= all->item[i].n > 1 ? all->item[i].n : 1;
+    }
+    return n;
+}
+
+int bench_measure(const options *o, const gallery *g, const device_info *device, bench_results *out) {
+    bench_inputs inputs = {0};
+    measuring_all all = {.o = o, .g = g, .device = device, .inputs = &inputs, .out = out};
+    odometer m = {{0}};
+    int worst = STATUS_GOOD;
+    for (int i = 0; i < o->noperands; i++) {
+        const settings swept = merge(&o->common, &o->operands[i].own);
+        all.todo += combinations(&swept);
+    }
+    progress_begin(&all.bar, "measuring", o);
+    do {
+        const settings common = choose(&o->common, &m);
+        for (int i = 0; i < o->noperands; i++) {
+            const int status = measure_kernel(&all, &common, &o->operands[i]);
+            worst = status > worst ? status : worst;
+        }
+    } while (advance(&m, &o->common));
+    progress_end(&all.bar);
+    bench_inputs_free(&inputs);
     return worst;
 }
 

@@ -6,10 +6,10 @@
 #include "tool/bench_results.h"
 #include "tool/gallery.h"
 
-/* The kernel in each combination of its swept values, one row each; ceilings and library once a problem.  A
+/* The kernels of the command line in each combination of swept values, one row each; ceilings and library once a
+ * problem.  Values swept for all kernels vary slowest, so that the kernels of a problem share its inputs.  A
  * configuration that does not build is said on stderr and left out.  The worst exit status. */
-int bench_measure(const options *o, const gallery *g, const device_info *device, const operand *which,
-                  bench_results *out);
+int bench_measure(const options *o, const gallery *g, const device_info *device, bench_results *out);
 
 /* Names of GPU, driver, compiler, library and the date. */
 void bench_describe_machine(const device_info *device, bench_results *out);

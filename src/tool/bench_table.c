@@ -76,6 +76,21 @@ static void write_row(const bench_results *r, const bench_row *row, int width, t
     text_add(out, "\n");
 }
 
+/* All rows of the name that row i is the first to have, so that configurations of a kernel stand together. */
+static void write_name(const bench_results *r, int i, int width, text *out) {
+    const bench_row *first = &r->rows[i];
+    for (int j = 0; j < r->nrows; j++) {
+        const bench_row *row = &r->rows[j];
+        if (row->problem == first->problem && row->kind == first->kind &&
+            strcmp(row->name, first->name) == 0) {
+            if (j < i) {
+                return;
+            }
+            write_row(r, row, width, out);
+        }
+    }
+}
+
 /* Ceilings and others first, so that the kernels stand below what they are held against. */
 static void write_problem(const bench_results *r, int problem, int width, text *out) {
     static const bench_kind order[] = {BENCH_CEILING, BENCH_LIBRARY, BENCH_ELSEWHERE, BENCH_KERNEL};
@@ -85,7 +100,7 @@ static void write_problem(const bench_results *r, int problem, int width, text *
     for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
         for (int i = 0; i < r->nrows; i++) {
             if (r->rows[i].problem == problem && r->rows[i].kind == order[k]) {
-                write_row(r, &r->rows[i], width, out);
+                write_name(r, i, width, out);
             }
         }
     }

@@ -4,7 +4,6 @@
 
 #include "tool/bench_measure.h"
 #include "tool/gpu.h"
-#include "tool/progress.h"
 #include "tool/report.h"
 #include "tool/suite.h"
 #include "tool/tool.h"
@@ -12,25 +11,17 @@
 static int measure_all(const options *o, const gallery *g, bench_results *out) {
     device_info device;
     bool found = false;
-    int worst = gpu_choose(o, &device, &found);
-    if (!worst && !found) {
-        worst =
+    int status = gpu_choose(o, &device, &found);
+    if (!status && !found) {
+        status =
             tool_fail(STATUS_LACKING, "bench needs a GPU; 'bench --jit' times the compiler without one, and "
                                       "'explain' counts what a kernel costs");
     }
-    if (worst) {
-        return worst;
+    if (status) {
+        return status;
     }
-    progress bar;
     bench_describe_machine(&device, out);
-    progress_begin(&bar, "measuring", o);
-    for (int i = 0; i < o->noperands; i++) {
-        progress_show(&bar, (double)i / o->noperands);
-        const int status = bench_measure(o, g, &device, &o->operands[i], out);
-        worst = status > worst ? status : worst;
-    }
-    progress_end(&bar);
-    return worst;
+    return bench_measure(o, g, &device, out);
 }
 
 static int show(const options *o, const bench_results *r) {
