@@ -6,7 +6,7 @@
 #
 #     cmake -DROOT=/src -DOUT=/build/generated/build_id.h -P build_id.cmake
 file(GLOB sources RELATIVE ${ROOT}
-    ${ROOT}/include/tegula/*.h ${ROOT}/src/dsl/* ${ROOT}/src/codegen/* ${ROOT}/templates/*)
+    ${ROOT}/include/tegula/*.h ${ROOT}/src/dsl/* ${ROOT}/src/codegen/* ${ROOT}/templates/*.cuh)
 list(SORT sources)
 set(digests "")
 foreach(source ${sources})

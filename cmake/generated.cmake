@@ -1,6 +1,7 @@
 # Sources made at build time, in ${TEGULA_GENERATED_DIR}:
 #
-#     templates.h  templates.c           the files of templates/
+#     templates.h  templates.c           the CUDA texts of templates/
+#     report_files.h  report_files.c     the styles, scripts and frames of templates/report/
 #     gallery_files.h  gallery_files.c   the sources and YAML files of examples/, as the user wrote them
 #     build_id.h                         TG_BUILD_ID, TG_BUILD_COMMIT
 #
@@ -21,8 +22,11 @@ function(tegula_embed name root)
         VERBATIM)
 endfunction()
 
-file(GLOB template_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/templates/*)
+file(GLOB template_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/templates/*.cuh)
 tegula_embed(templates ${CMAKE_CURRENT_SOURCE_DIR}/templates ${template_files})
+
+file(GLOB report_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/templates/report/*)
+tegula_embed(report_files ${CMAKE_CURRENT_SOURCE_DIR}/templates/report ${report_files})
 
 file(GLOB example_files CONFIGURE_DEPENDS
     ${CMAKE_CURRENT_SOURCE_DIR}/examples/*.c ${CMAKE_CURRENT_SOURCE_DIR}/examples/*.yaml)
@@ -36,5 +40,6 @@ add_custom_target(tegula_build_id
     VERBATIM)
 
 add_custom_target(tegula_generated DEPENDS
-    ${TEGULA_GENERATED_DIR}/templates.c ${TEGULA_GENERATED_DIR}/gallery_files.c)
+    ${TEGULA_GENERATED_DIR}/templates.c ${TEGULA_GENERATED_DIR}/report_files.c
+    ${TEGULA_GENERATED_DIR}/gallery_files.c)
 add_dependencies(tegula_generated tegula_build_id)

@@ -21,7 +21,7 @@ src/sim/witness.*           LIBC|<tegula/tegula\.h>|"dsl/(arena|value)\.h"|"sim/
 src/sim/tile_reference.*    LIBC|<tegula/tegula\.h>|"dsl/.*"|"sim/(witness|tile_reference.*)\.h"
 src/sim/.*                  LIBC|<tegula/tegula\.h>|"dsl/(arena|diag|expr|value)\.h"|"dsl/.*\.def"|"codegen/(thread|target|plan|banks)\.h"|"sim/(witness|sim.*)\.h"
 src/runtime/.*              LIBC|<xxhash\.h>|<uthash\.h>|<tegula/(tegula|dlpack)\.h>|"dsl/(arena|diag)\.h"|"codegen/(pipeline|plan|cuda_print|target)\.h"|"(templates|build_id)\.h"|"runtime/.*"
-src/tool/.*                 LIBC|<(yaml|xxhash|uthash)\.h>|<tegula/(tegula|dlpack)\.h>|"(dsl|codegen|sim|runtime|tool)/.*"|"(templates|gallery_files|build_id)\.h"
+src/tool/.*                 LIBC|<(yaml|xxhash|uthash)\.h>|<tegula/(tegula|dlpack)\.h>|"(dsl|codegen|sim|runtime|tool)/.*"|"(templates|report_files|gallery_files|build_id)\.h"
 examples/.*                 LIBC|<tegula/.*>|"reference\.h"
 tests/.*                    .*
 ROWS

@@ -178,6 +178,52 @@ if have_nvrtc; then
     expect 0 '"registers": [0-9]+,' explain $k --json
 fi
 
+# ---- pictures ---------------------------------------------------------------------------------------------
+
+# Every picture of every kernel: XML without foreign addresses, small, its figures those of the drawing.
+if command -v python3 >/dev/null; then
+    cat >"$work/pictures.py" <<'EOP'
+import glob, os, re, sys
+import xml.etree.ElementTree as xml
+svg = "{http://www.w3.org/2000/svg}"
+def boxes(root, name):
+    return sum(p.get("d").count("M") for p in root.iter(svg + "path") if p.get("class") == name)
+pictures = glob.glob(sys.argv[1] + "/*.svg")
+assert pictures, "no picture"
+for name in pictures:
+    text = open(name, encoding="utf-8").read()
+    root = xml.fromstring(text)
+    words = [t.text or "" for t in root.iter(svg + "text")]
+    assert len(text) < 120000, (name, len(text))
+    assert not re.sub("http://www.w3.org/2000/svg", "", text).count("://"), name
+    assert root.find(svg + "title").text and root.find(svg + "desc").text, name
+    width, height = (float(x) for x in root.get("viewBox").split()[2:])
+    for t in root.iter(svg + "text"):
+        assert 0 <= float(t.get("x")) <= width and 0 <= float(t.get("y")) <= height, (name, t.text)
+    for line in words:
+        sectors = re.search(r": (\d+) sectors?, \d+ needed", line)
+        wavefronts = re.search(r": (\d+) wavefronts?, (\d+) needed", line)
+        cropped = any("more lines of this warp" in w for w in words)
+        if sectors and not cropped:
+            assert boxes(root, "fetched") == int(sectors[1]), (name, line, boxes(root, "fetched"))
+        if wavefronts:
+            drawn = sum(re.match(r"wavefront \d", w) is not None for w in words)
+            assert drawn == min(8, int(wavefronts[1])), (name, line, drawn)
+EOP
+    for kernel in $("$TEGULA" list -q | awk '{print $1}'); do
+        rm -rf "$work/svg"
+        "$TEGULA" explain "$kernel" -q --svg "$work/svg" >"$work/out" 2>&1 || fail "explain $kernel --svg"
+        holds "$kernel: pictures" python3 "$work/pictures.py" "$work/svg"
+    done
+fi
+expect 0 "^[0-9]+ pictures in $work/svg" explain $k $k -p block_n=16 --svg "$work/svg"
+for name in $k.load.matrix $k-2.load.matrix $k.walk.matrix $k.atomic.reduced; do
+    holds "there is a picture $name" [ -s "$work/svg/$name.svg" ]
+done
+expect 0 "" explain block_naive -q --svg "$work/svg"
+holds "there is a picture of a fragment" [ -s "$work/svg/block_naive.layout.accumulator.svg" ]
+expect 3 "^tegula: --svg $work/out: it is no folder" explain $k --svg "$work/out"
+
 # ---- mistakes ---------------------------------------------------------------------------------------------
 
 expect 2 "explain needs a kernel, or two to compare" explain

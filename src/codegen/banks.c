@@ -70,7 +70,7 @@ static bool pairs_agree(const target *t, const bank_request *r) {
     return true;
 }
 
-static int phases(const target *t, const bank_request *r) {
+int bank_groups(const target *t, const bank_request *r) {
     const int rows = sizeof t->bank / sizeof t->bank[0];
     int i = 0;
     while (i + 1 < rows && t->bank[i].bytes < r->bytes) {
@@ -81,7 +81,7 @@ static int phases(const target *t, const bank_request *r) {
 }
 
 bank_cost bank_count(const target *t, const bank_request *r) {
-    const int n = phases(t, r), lanes = t->wave / n;
+    const int n = bank_groups(t, r), lanes = t->wave / n;
     bank_cost cost = {0};
     for (int i = 0; i < n; i++) {
         const int wavefronts = group(t, r, i * lanes, lanes, &cost.busiest);

@@ -29,5 +29,7 @@ typedef struct bank_cost {
 } bank_cost;
 
 bank_cost bank_count(const target *t, const bank_request *r);
+/* Into how many groups of neighbouring lanes the request is divided. */
+int bank_groups(const target *t, const bank_request *r);
 
 #endif

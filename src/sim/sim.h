@@ -19,6 +19,8 @@ typedef struct sim_access {
     int bytes;               /* of one lane */
     int64_t base;            /* shared: where the buffer begins in the block's shared memory, in bytes */
     const uint64_t *address; /* bytes from the buffer's beginning, for each active lane */
+    int first_thread;        /* number of the warp's first thread in its block */
+    const int64_t *block;    /* three block indices, x first */
 } sim_access;
 
 typedef struct sim_options {

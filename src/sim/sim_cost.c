@@ -261,7 +261,7 @@ static int row_of(cost_counter *c, const node *ref, cost_op op) {
     return add_row(c, ref, op);
 }
 
-static cost_op op_of(const sim_access *a) {
+cost_op cost_op_of(const sim_access *a) {
     if (a->is_async) {
         return a->is_write ? COST_COPY_TO : COST_COPY_FROM;
     }
@@ -273,7 +273,7 @@ static void note_access(const sim_access *a, void *user) {
     if (!a->ref || a->lanes == 0) {
         return;
     }
-    const cost_op op = op_of(a);
+    const cost_op op = cost_op_of(a);
     const int i = row_of(c, a->ref, op);
     if (i < 0) {
         return;

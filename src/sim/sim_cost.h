@@ -18,6 +18,8 @@
 
 typedef enum cost_op { COST_LOAD, COST_STORE, COST_ATOMIC, COST_COPY_FROM, COST_COPY_TO } cost_op;
 
+cost_op cost_op_of(const sim_access *a);
+
 typedef struct cost_request {
     int lanes;
     int used; /* distinct bytes */

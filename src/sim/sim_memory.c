@@ -240,7 +240,7 @@ static void check_alignment(sim *s, const warp *w, const access *a) {
     }
 }
 
-static void tell_observer(const sim *s, const access *a) {
+static void tell_observer(const sim *s, const warp *w, const access *a) {
     uint64_t address[SIM_MAX_WAVE];
     int n = 0;
     FOR_LANES(lane, a->inside) {
@@ -254,7 +254,9 @@ static void tell_observer(const sim *s, const access *a) {
                              .mask = a->inside,
                              .bytes = a->bytes,
                              .base = a->buffer->decl->space == TG_SHARED ? a->buffer->offset : 0,
-                             .address = address};
+                             .address = address,
+                             .first_thread = w->first,
+                             .block = s->block.index};
     s->options->on_access(&told, s->options->user);
 }
 
@@ -422,7 +424,7 @@ static void check_early(sim *s, const warp *w, const access *a) {
 
 static void watch(sim *s, const warp *w, access *a) {
     if (s->options->on_access != NULL && a->buffer->decl->space != TG_LOCAL) {
-        tell_observer(s, a);
+        tell_observer(s, w, a);
     }
     check_early(s, w, a);
     check_flights(s, w, a);

@@ -30,6 +30,22 @@ const char *explain_op_name(cost_op op) {
     return "?";
 }
 
+const char *explain_op_words(cost_op op) {
+    switch (op) {
+    case COST_LOAD:
+        return "Load from";
+    case COST_STORE:
+        return "Store to";
+    case COST_ATOMIC:
+        return "Atomic on";
+    case COST_COPY_FROM:
+        return "Asynchronous copy from";
+    case COST_COPY_TO:
+        return "Asynchronous copy to";
+    }
+    return "?";
+}
+
 const char *explain_fact_name(explain_fact_kind k) {
     switch (k) {
     case EXPLAIN_BARRIER:
@@ -320,7 +336,26 @@ static const subject_step *own_step(const subject *s) {
     return NULL;
 }
 
-static int simulate(const options *o, arguments *all, bool every_block, explained *e) {
+static int by_place(const void *a, const void *b) {
+    const cost_row *const *x = a, *const *y = b;
+    const tg_loc p = (*x)->ref->at, q = (*y)->ref->at;
+    const int files = strcmp(p.file ? p.file : "", q.file ? q.file : "");
+    return files ? files : p.line != q.line ? (p.line > q.line) - (p.line < q.line) : (*x > *y) - (*x < *y);
+}
+
+static void sort_rows(explained *e) {
+    const cost_row **list = ARENA_ARRAY(&e->s->memory, const cost_row *, e->cost.n + 1);
+    e->order = ARENA_ARRAY(&e->s->memory, int, e->cost.n + 1);
+    for (int i = 0; i < e->cost.n; i++) {
+        list[i] = &e->cost.row[i];
+    }
+    qsort(list, (size_t)e->cost.n, sizeof *list, by_place);
+    for (int i = 0; i < e->cost.n; i++) {
+        e->order[i] = (int)(list[i] - e->cost.row);
+    }
+}
+
+static int simulate(const options *o, arguments *all, explained *e) {
     const subject_step *step = own_step(e->s);
     witness_arg args[INPUTS_MAX];
     const subject *s = e->s;
@@ -330,15 +365,18 @@ static int simulate(const options *o, arguments *all, bool every_block, explaine
         return tool_fail(STATUS_FAULTY, "%s: its steps do not launch it", s->kernel->name);
     }
     reference_arguments(all, step, false, args);
-    int code = cost_begin(s->result.thread, step->nargs, args, every_block, &e->cost);
+    int code = cost_begin(s->result.thread, step->nargs, args, o->check, &e->cost);
     if (code == TG_OK) {
         cost_attach(&e->cost, &how, &e->sim);
+        if (o->svg || o->html) {
+            trace_attach(&e->trace, s->result.thread, &how);
+        }
         child_phase(PHASE_RUNNING, o);
         code = sim_run(s->result.thread, step->nargs, args, &how, &e->sim, &error);
         child_phase(PHASE_OTHER, o);
     }
     if (code == TG_OK) {
-        code = cost_end(&e->cost);
+        code = e->trace.out_of_memory ? TG_ENOMEM : cost_end(&e->cost);
     }
     e->has_failed = findings_failed(&e->sim.findings, o->strict);
     const int status = code ? tool_fail(tool_status(code), "%s: %s", s->kernel->name,
@@ -361,7 +399,7 @@ static void estimate(explained *e) {
     }
 }
 
-int explain_make(const options *o, subject *s, bool every_block, explained *out) {
+int explain_make(const options *o, subject *s, explained *out) {
     arguments all = {0};
     const pipeline_options how = {0};
     *out = (explained){.s = s};
@@ -370,10 +408,11 @@ int explain_make(const options *o, subject *s, bool every_block, explained *out)
     if (!status) {
         out->threads = thread_count(s->result.thread);
         out->shared = s->result.thread->shared_bytes;
-        status = simulate(o, &all, every_block, out);
+        status = simulate(o, &all, out);
     }
     if (!status) {
         compile(out);
+        sort_rows(out);
         gather(out);
         estimate(out);
     }
@@ -382,6 +421,7 @@ int explain_make(const options *o, subject *s, bool every_block, explained *out)
 }
 
 void explain_free(explained *e) {
+    trace_free(&e->trace);
     cost_free(&e->cost);
     sim_free(&e->sim);
 }

@@ -7,6 +7,7 @@
 #define TOOL_EXPLAIN_H
 
 #include "sim/sim_cost.h"
+#include "sim/sim_trace.h"
 #include "tool/cubin.h"
 #include "tool/occupancy.h"
 #include "tool/subject.h"
@@ -32,6 +33,8 @@ typedef struct explained {
     int64_t threads, shared;
     cost_counter cost;
     const char **why; /* of each row of costs; "": nothing is known */
+    int *order;       /* rows of costs in the order of the source */
+    trace trace;      /* where pictures are wanted */
     sim_result sim;
     bool has_failed; /* findings, of the blocks that ran */
     bool has_usage;
@@ -44,11 +47,13 @@ typedef struct explained {
     explain_fact *fact;
 } explained;
 
-/* `every_block`: simulate the whole grid.  Free in every case.  The exit status. */
-int explain_make(const options *o, subject *s, bool every_block, explained *out);
+/* With --check the whole grid is simulated; for --svg and --html addresses are kept.  Free in every case.  The
+ * exit status. */
+int explain_make(const options *o, subject *s, explained *out);
 void explain_free(explained *e);
 
 const char *explain_op_name(cost_op op);            /* "load", "store", "atomic", "async_copy" */
+const char *explain_op_words(cost_op op);           /* the same for people: "Load from" */
 const char *explain_fact_name(explain_fact_kind k); /* "barrier", "condition", .. */
 const char *explain_place(const explained *e,
                           const node *ref); /* "matrix[row, col]", in the subject's memory */

@@ -289,43 +289,26 @@ static void put_access(const printer *p, const explained *e, const cost_row *x) 
     }
 }
 
-static int by_place(const void *a, const void *b) {
-    const cost_row *const *x = a, *const *y = b;
-    const tg_loc p = (*x)->ref->at, q = (*y)->ref->at;
-    const int files = strcmp(p.file ? p.file : "", q.file ? q.file : "");
-    return files ? files : p.line != q.line ? (p.line > q.line) - (p.line < q.line) : (*x > *y) - (*x < *y);
-}
-
-/* The list in the order of the source; in the subject's memory. */
-static const cost_row **sorted_rows(const explained *e) {
-    const cost_row **list = ARENA_ARRAY(&e->s->memory, const cost_row *, e->cost.n + 1);
-    for (int i = 0; i < e->cost.n; i++) {
-        list[i] = &e->cost.row[i];
-    }
-    qsort(list, (size_t)e->cost.n, sizeof *list, by_place);
-    return list;
-}
-
 static void put_source(const printer *p, source *lines, tg_loc at) {
     const char *line = lines ? source_line(lines, at.line) : "";
     put(p, BOLD, "  %s:%-5d %s", base_name(at.file), at.line, line + strspn(line, " \t"));
 }
 
 static void put_accesses(const printer *p, const explained *e) {
-    const cost_row **list = sorted_rows(e);
     source *lines = NULL;
     put(p, PLAIN, "%s", "");
     put(p, DIM, "  %-12s %-*s %-11s %-25s %8s %9s", "a warp's", PLACE_WIDTH, "place", "lanes", "each time",
         "good", "requests");
     for (int i = 0; i < e->cost.n; i++) {
-        const tg_loc at = list[i]->ref->at;
-        if (i == 0 || at.line != list[i - 1]->ref->at.line || at.file != list[i - 1]->ref->at.file) {
+        const cost_row *x = &e->cost.row[e->order[i]];
+        const tg_loc at = x->ref->at, above = i ? e->cost.row[e->order[i - 1]].ref->at : (tg_loc){0};
+        if (i == 0 || at.line != above.line || at.file != above.file) {
             if (at.file && (!lines || strcmp(lines->file, at.file) != 0)) {
                 lines = source_open(&e->s->memory, at.file);
             }
             put_source(p, lines, at);
         }
-        put_access(p, e, list[i]);
+        put_access(p, e, x);
     }
     if (e->cost.n == 0) {
         put(p, PLAIN, "  no access to global or shared memory");

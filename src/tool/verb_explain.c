@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tool/explain.h"
+#include "tool/picture.h"
 #include "tool/report.h"
 #include "tool/tool.h"
 
@@ -59,6 +61,19 @@ static void print(const options *o, const explanation *all, int n, text *out) {
     }
 }
 
+/* Two of one name are told apart. */
+static int draw(const options *o, explanation *all, int n) {
+    int status = STATUS_GOOD;
+    for (int i = 0; i < n && !status; i++) {
+        const char *name = all[i].s.kernel->name;
+        if (i > 0 && strcmp(name, all[0].s.kernel->name) == 0) {
+            name = arena_print(&all[i].s.memory, "%s-%d", name, i + 1);
+        }
+        status = picture_write(o, &all[i].e, name, o->svg);
+    }
+    return status;
+}
+
 /* ---- the verb ------------------------------------------------------------------------------------------ */
 
 static int make(const options *o, gallery *g, int i, explanation *x) {
@@ -66,7 +81,7 @@ static int make(const options *o, gallery *g, int i, explanation *x) {
     quiet.quiet = o->quiet || i > 0; /* the target is said once */
     int status = subject_open(o, g, &o->operands[i], &x->s);
     status = status ? status : subject_choose(&quiet, "a100", &x->s);
-    return status ? status : explain_make(o, &x->s, o->check, &x->e);
+    return status ? status : explain_make(o, &x->s, &x->e);
 }
 
 static int explain(const options *o, gallery *g) {
@@ -81,6 +96,9 @@ static int explain(const options *o, gallery *g) {
     for (int i = 0; i < n && !status; i++) {
         status = make(o, g, i, &all[i]);
         has_failed = has_failed || all[i].e.has_failed;
+    }
+    if (!status && o->svg) {
+        status = draw(o, all, n);
     }
     if (!status) {
         text out = {0};
