@@ -5,8 +5,8 @@
 #     TG_BUILD_COMMIT  what git says about the checkout, for people: "" outside a checkout
 #
 #     cmake -DROOT=/src -DOUT=/build/generated/build_id.h -P build_id.cmake
-file(GLOB sources RELATIVE ${ROOT}
-    ${ROOT}/include/tegula/*.h ${ROOT}/src/dsl/* ${ROOT}/src/codegen/* ${ROOT}/templates/*.cuh)
+file(GLOB sources LIST_DIRECTORIES false RELATIVE ${ROOT}
+    ${ROOT}/include/tegula/*.h ${ROOT}/src/dsl/* ${ROOT}/src/codegen/* ${ROOT}/templates/*)
 list(SORT sources)
 set(digests "")
 foreach(source ${sources})

@@ -1,6 +1,6 @@
 # Sources made at build time, in ${TEGULA_GENERATED_DIR}:
 #
-#     templates.h  templates.c           the CUDA texts of templates/
+#     templates.h  templates.c           the texts of templates/
 #     report_files.h  report_files.c     the styles, scripts and frames of templates/report/
 #     gallery_files.h  gallery_files.c   the sources and YAML files of examples/, as the user wrote them
 #     build_id.h                         TG_BUILD_ID, TG_BUILD_COMMIT
@@ -22,7 +22,7 @@ function(tegula_embed name root)
         VERBATIM)
 endfunction()
 
-file(GLOB template_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/templates/*.cuh)
+file(GLOB template_files LIST_DIRECTORIES false CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/templates/*)
 tegula_embed(templates ${CMAKE_CURRENT_SOURCE_DIR}/templates ${template_files})
 
 file(GLOB report_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/templates/report/*)
