@@ -158,10 +158,6 @@ expect 0 "^  block_n +8 +16$" explain $k -p block_n=8 $k -p block_n=16
 
 # ---- text -------------------------------------------------------------------------------------------------
 
-for kernel in $("$TEGULA" list -q | awk '{print $1}'); do
-    "$TEGULA" explain "$kernel" -q >"$work/out" 2>&1
-    holds "$kernel fits 100 columns" narrow
-done
 "$TEGULA" explain $k -q >"$work/out"
 holds "no colour where there is no terminal" sh -c "! grep -q \"\$(printf '\\033')\" '$work/out'"
 if command -v script >/dev/null; then
@@ -214,6 +210,7 @@ EOP
     for kernel in $("$TEGULA" list -q | awk '{print $1}'); do
         rm -rf "$work/svg"
         "$TEGULA" explain "$kernel" -q --svg "$work/svg" >"$work/out" 2>&1 || fail "explain $kernel --svg"
+        holds "$kernel fits 100 columns" narrow
         holds "$kernel: pictures" python3 "$work/pictures.py" "$work/svg"
     done
 fi
