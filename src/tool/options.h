@@ -73,7 +73,7 @@ typedef struct options {
     unsigned bench_modes; /* bit i: mode i of bench_results.h; stream where nothing was said */
     double seconds;       /* of samples of each figure; 0: the timer's default */
     const char *suite;    /* bench, tune */
-    const char *svg, *rows;
+    const char *svg, *html, *rows;
     const char *records, *replay;
     double budget; /* tune: seconds; 0: as long as it takes */
 } options;
