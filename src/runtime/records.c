@@ -30,8 +30,8 @@ const char *record_mode_name(record_mode mode) {
 
 /* ---- a line -------------------------------------------------------------------------------------------- */
 
-static void print_string(text *out, const char *key, const char *s) {
-    text_print(out, ",\"%s\":\"", key);
+static void print_quoted(text *out, const char *s) {
+    text_add(out, "\"");
     for (; *s; s++) {
         const unsigned char c = (unsigned char)*s;
         if (c == '"' || c == '\\') {
@@ -45,13 +45,21 @@ static void print_string(text *out, const char *key, const char *s) {
     text_add(out, "\"");
 }
 
+static void print_string(text *out, const char *key, const char *s) {
+    text_print(out, ",\"%s\":", key);
+    print_quoted(out, s);
+}
+
 static void print_config(text *out, const char *key, const tg_config *c) {
     text_print(out, ",\"%s\":{", key);
     for (int i = 0; i < c->n; i++) {
         const char *type = tg_dtype_name(c->p[i].value);
-        text_print(out, type ? "%s\"%s\":\"%s\"" : "%s\"%s\":", i ? "," : "", c->p[i].name, type);
-        if (!type) {
-            text_print(out, "%" PRId64, c->p[i].value);
+        text_add(out, i ? "," : "");
+        print_quoted(out, c->p[i].name);
+        if (type) {
+            text_print(out, ":\"%s\"", type);
+        } else {
+            text_print(out, ":%" PRId64, c->p[i].value);
         }
     }
     text_add(out, "}");

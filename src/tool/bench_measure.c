@@ -341,10 +341,31 @@ static int open_and_time(measuring *m) {
     return status;
 }
 
-static int time_subject(const measuring_all *all, const options *o, subject *s) {
+/* What --tuned asks for is a row of its own; without a record there is none. */
+static bool has_record(const subject *s) {
+    for (int i = 0; i < s->nsteps; i++) {
+        if (s->steps[i].s->tuned.n) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* DEFAULTS: tunables that are not given have their defaults.  AS_USED: those of a record where there is one.  TUNED:
+ * those of a record, else nothing is measured. */
+typedef enum schedule { DEFAULTS, AS_USED, TUNED } schedule;
+
+static int time_subject(const measuring_all *all, const options *o, schedule which, subject *s) {
     const pipeline_options plain = {0};
     measuring m = {.o = o, .device = all->device, .s = s, .all = &all->inputs->all, .out = all->out};
     int status = subject_choose_device(o, all->device->major, all->device->minor, all->device->name, s);
+    if (!status && which != DEFAULTS) {
+        status = subject_use_records(o, all->device->name, all->device->sms, s);
+    }
+    if (!status && which == TUNED && !has_record(s)) {
+        fprintf(stderr, "tegula: no tuned record for %s\n", s->kernel->name);
+        return STATUS_GOOD;
+    }
     status = status ? status : subject_build(o, &plain, s);
     if (status) {
         return status;
@@ -407,6 +428,15 @@ static settings choose(const settings *all, const odometer *m) {
     return now;
 }
 
+static int measure_operand(measuring_all *all, const options *one, const operand *which,
+                           schedule how_scheduled) {
+    subject s;
+    int status = subject_open(one, all->g, which, &s);
+    status = status ? status : time_subject(all, one, how_scheduled, &s);
+    subject_free(&s);
+    return status;
+}
+
 /* One kernel with the common values chosen: its own sweeps. */
 static int measure_kernel(measuring_all *all, const settings *common, const operand *which) {
     const settings swept = merge(common, &which->own);
@@ -416,12 +446,13 @@ static int measure_kernel(measuring_all *all, const settings *common, const oper
     one.common.n = 0;
     do {
         const operand now = {which->name, choose(&swept, &m)};
-        subject s;
         one.quiet = all->o->quiet || all->done > 0; /* the target is said once */
-        int status = subject_open(&one, all->g, &now, &s);
-        status = status ? status : time_subject(all, &one, &s);
-        subject_free(&s);
+        int status = measure_operand(all, &one, &now, all->o->tuned ? DEFAULTS : AS_USED);
         worst = status > worst ? status : worst;
+        if (all->o->tuned) {
+            status = measure_operand(all, &one, &now, TUNED);
+            worst = status > worst ? status : worst;
+        }
         progress_show(&all->bar, (double)++all->done / all->todo);
     } while (advance(&m, &swept));
     return worst;
