@@ -1,7 +1,8 @@
 /* embed.c -- a program that carries a kernel and compiles it when it runs.
  *
- * It prints the CUDA text of scale_add, then launches the kernel where there is a GPU and NVRTC.  Memory on
- * the device is the program's own affair: an engine has its allocator, this example calls the driver.
+ * It prints the CUDA text of scale_add, then launches the kernel where there is a GPU and NVRTC, on a stream of
+ * its own.  Memory and streams are the program's own affair: an engine has its allocator, this example calls
+ * the driver.
  *
  *     cmake -S . -B build && cmake --build build && build/embed       with CMake
  *     cc *.c $(pkg-config --cflags --libs tegula) -ldl -o embed       with pkg-config */
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tegula/dlpack.h>
 #include <tegula/tegula.h>
 
 #ifdef __cplusplus
@@ -30,6 +32,8 @@ typedef struct {
     int (*to_device)(unsigned long long address, const void *host, size_t bytes);
     int (*to_host)(void *host, unsigned long long address, size_t bytes);
     int (*release)(unsigned long long address);
+    int (*stream_create)(void **stream, unsigned flags);
+    int (*stream_destroy)(void *stream);
 } driver;
 
 /* ISO C has no cast from an object's address to a function's, so the bytes are copied. */
@@ -47,8 +51,31 @@ static bool open_driver(driver *d) {
     return library && FIND(d, init, "cuInit") && FIND(d, retain, "cuDevicePrimaryCtxRetain") &&
            FIND(d, set_current, "cuCtxSetCurrent") && FIND(d, alloc, "cuMemAlloc_v2") &&
            FIND(d, to_device, "cuMemcpyHtoD_v2") && FIND(d, to_host, "cuMemcpyDtoH_v2") &&
-           FIND(d, release, "cuMemFree_v2") && d->init(0) == 0 && d->retain(&context, 0) == 0 &&
+           FIND(d, release, "cuMemFree_v2") && FIND(d, stream_create, "cuStreamCreate") &&
+           FIND(d, stream_destroy, "cuStreamDestroy_v2") && d->init(0) == 0 && d->retain(&context, 0) == 0 &&
            d->set_current(context) == 0;
+}
+
+/* Compiles first, so that the launch itself only launches; then waits.  x goes by its address, y as the
+ * tensor that a framework hands over. */
+static int launch(tg_jit *jit, void *stream, unsigned long long x, unsigned long long y) {
+    const tg_config config = TG_CONFIG(n, N);
+    int64_t shape[] = {N};
+    const tg_dl_tensor tensor = {
+        (void *)(uintptr_t)y, {TG_DL_CUDA, 0}, 1, {TG_DL_FLOAT, 32, 1}, shape, NULL, 0};
+    const tg_arg args[] = {tg_arg_float(2.0), tg_arg_pointer((const void *)(uintptr_t)x),
+                           tg_arg_dlpack(&tensor)};
+    int status = tg_prepare(jit, config, 0);
+    if (status == TG_OK) {
+        status = tg_launch(jit, config, stream, 3, args);
+    }
+    if (status == TG_OK) {
+        status = tg_wait(jit, stream);
+    }
+    if (status != TG_OK) {
+        printf("launch: %s\n", tg_error());
+    }
+    return status;
 }
 
 /* Fills x and y, launches, and counts the elements that are not 2 x + y. */
@@ -58,27 +85,25 @@ static int launch_and_count(tg_jit *jit, const driver *d) {
         x[i] = (float)i;
         y[i] = (float)(N - i);
     }
+    void *stream = NULL;
     unsigned long long x_address = 0, y_address = 0;
-    if (d->alloc(&x_address, sizeof x) || d->alloc(&y_address, sizeof y) ||
+    if (d->stream_create(&stream, 0) || d->alloc(&x_address, sizeof x) || d->alloc(&y_address, sizeof y) ||
         d->to_device(x_address, x, sizeof x) || d->to_device(y_address, y, sizeof y)) {
         printf("no memory on the device\n");
         return N;
     }
 
-    const tg_arg args[] = {tg_arg_float(2.0), tg_arg_pointer((const void *)(uintptr_t)x_address),
-                           tg_arg_pointer((const void *)(uintptr_t)y_address)};
-    int wrong = 0;
-    if (tg_launch(jit, TG_CONFIG(n, N), NULL, 3, args) != TG_OK) {
-        printf("launch: %s\n", tg_error());
-        wrong = N;
-    } else if (d->to_host(result, y_address, sizeof result)) { /* waits for the launch */
-        wrong = N;
-    }
-    for (int i = 0; i < N && wrong < N; i++) {
-        wrong += result[i] != 2.0f * x[i] + y[i];
+    int wrong = N;
+    if (launch(jit, stream, x_address, y_address) == TG_OK &&
+        d->to_host(result, y_address, sizeof result) == 0) {
+        wrong = 0;
+        for (int i = 0; i < N; i++) {
+            wrong += result[i] != 2.0f * x[i] + y[i];
+        }
     }
     d->release(x_address);
     d->release(y_address);
+    d->stream_destroy(stream);
     return wrong;
 }
 
