@@ -142,6 +142,8 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
         expect 0 "^N=4096,kernel,minus_one,default,block=128,cold,1500\.0000,.*,right$" $measure --mode cold --csv
         expect 0 '"samples": 7,$' $measure --json --repeat 7
         expect 1 "^thread_naive .*WRONG .*differs from the reference before timing" bench thread_naive -p N=64 -p K=64
+        expect 0 "^minus_one, dependent +11" $measure --dependent
+        holds "plain launches stand beside dependent ones" grep -qE "^minus_one +11" "$work/out"
         expect 0 "^minus_two +11" bench -k "$work/minus.c" -p N=4096 minus_one minus_two
         expect 1 "^minus_two .*WRONG +given block=32" bench -k "$work/minus.c" -p N=4096 -p block=64,32 minus_one minus_two
         holds "configurations of a kernel stand together" awk '/^minus/ {if ($1 != last) n++; last = $1} END {exit n != 2}' "$work/out"

@@ -295,6 +295,11 @@ static int check_call(const measuring *m, bench_row *line, const char *when) {
     return STATUS_GOOD;
 }
 
+/* The target may have no such launches, or the kernel nothing to gain: subject.c has said so. */
+static bool is_dependent(const measuring *m) {
+    return m->o->dependent && m->s->target->dependent_launch;
+}
+
 static bool has_kind(const measuring *m, bench_kind kind) {
     for (int i = 0; i < m->out->nrows; i++) {
         if (m->out->rows[i].problem == m->problem && m->out->rows[i].kind == kind) {
@@ -307,10 +312,11 @@ static bool has_kind(const measuring *m, bench_kind kind) {
 static int time_on_gpu(measuring *m) {
     double bytes, written;
     arena *memory = &m->out->memory;
-    bench_row line = {.kind = BENCH_KERNEL,
-                      .name = arena_copy(memory, m->s->kernel->name),
-                      .variant = variant_of(m->s),
-                      .config = describe(memory, m->s, false)};
+    bench_row line = {
+        .kind = BENCH_KERNEL,
+        .name = arena_print(memory, "%s%s", m->s->kernel->name, is_dependent(m) ? ", dependent" : ""),
+        .variant = variant_of(m->s),
+        .config = describe(memory, m->s, false)};
     count_bytes(m->all, &bytes, &written);
     line.bytes = bytes;
     m->problem = line.problem = bench_problem_number(m->out, describe(memory, m->s, true), bytes, written);
@@ -437,6 +443,30 @@ static int measure_operand(measuring_all *all, const options *one, const operand
     return status;
 }
 
+/* With --tuned the defaults and what the records say, else what a launch would use. */
+static int measure_schedules(measuring_all *all, const options *one, const operand *which) {
+    if (!all->o->tuned) {
+        return measure_operand(all, one, which, AS_USED);
+    }
+    const int status = measure_operand(all, one, which, DEFAULTS),
+              tuned = measure_operand(all, one, which, TUNED);
+    return status > tuned ? status : tuned;
+}
+
+/* One configuration; with --dependent as plain launches and as dependent ones, so that both are of one run. */
+static int measure_configuration(measuring_all *all, options *one, const operand *which) {
+    const target *t = target_for_device(all->device->major, all->device->minor);
+    const bool is_both = all->o->dependent && t && t->dependent_launch;
+    int worst = STATUS_GOOD;
+    for (int i = 0; i <= (int)is_both; i++) {
+        one->dependent = all->o->dependent && (i == 1 || !is_both);
+        one->quiet = all->o->quiet || all->done > 0 || i == 1; /* the target is said once */
+        const int status = measure_schedules(all, one, which);
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}
+
 /* One kernel with the common values chosen: its own sweeps. */
 static int measure_kernel(measuring_all *all, const settings *common, const operand *which) {
     const settings swept = merge(common, &which->own);
@@ -446,13 +476,8 @@ static int measure_kernel(measuring_all *all, const settings *common, const oper
     one.common.n = 0;
     do {
         const operand now = {which->name, choose(&swept, &m)};
-        one.quiet = all->o->quiet || all->done > 0; /* the target is said once */
-        int status = measure_operand(all, &one, &now, all->o->tuned ? DEFAULTS : AS_USED);
+        const int status = measure_configuration(all, &one, &now);
         worst = status > worst ? status : worst;
-        if (all->o->tuned) {
-            status = measure_operand(all, &one, &now, TUNED);
-            worst = status > worst ? status : worst;
-        }
         progress_show(&all->bar, (double)++all->done / all->todo);
     } while (advance(&m, &swept));
     return worst;
