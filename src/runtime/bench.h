@@ -29,6 +29,8 @@ void bench_close(bench_timer *t); /* accepts NULL */
 int bench_calls(bench_timer *t, tg_bench_call *call, void *user, int nsets, const tg_bench_options *options,
                 tg_bench_figures *figures);
 
+enum { BENCH_MAX_SETS = 256 };
+
 /* How many sets of arguments of so many bytes stream mode needs: together at least `times` L2 caches, 2 sets
  * at least and `most` at most. */
 int bench_sets(const device_info *device, double bytes, double times, int most);

@@ -10,7 +10,7 @@
 #include "runtime/image.h"
 #include "templates.h"
 
-enum { MAX_SETS = 8, VECTOR = 16 };
+enum { VECTOR = 16 };
 
 /* Block sizes and loads in flight that were the best of a search on an H200; blocks 0: one pass over the data. */
 typedef struct {
@@ -29,7 +29,7 @@ struct bench_ceilings {
     const api_driver *driver;
     uint64_t vectors; /* of 16 bytes, moved in all */
     int nsets;
-    void *from[MAX_SETS], *to[MAX_SETS];
+    void *from[BENCH_MAX_SETS], *to[BENCH_MAX_SETS];
     api_module modules[NVARIANTS];
     api_function functions[NVARIANTS];
     int current;
@@ -51,7 +51,7 @@ int bench_ceilings_open(bench_timer *t, device_handle *d, double bytes, bench_ce
     }
     *c = (bench_ceilings){.timer = t, .device = d, .driver = api_driver_open()};
     c->vectors = bytes < 2 * VECTOR ? 2 : (uint64_t)(bytes / VECTOR);
-    c->nsets = bench_sets(&device, bytes, 5.0, MAX_SETS);
+    c->nsets = bench_sets(&device, bytes, 5.0, BENCH_MAX_SETS);
     /* The copies' half and half, the reader's whole: a set is as large as what is read. */
     for (int i = 0; i < c->nsets && code == TG_OK; i++) {
         code = device_alloc(d, c->vectors * VECTOR, &c->from[i]);

@@ -266,12 +266,20 @@ static void add_library(const measuring *m) {
 
 /* ---- one configuration --------------------------------------------------------------------------------- */
 
+/* Small problems come back to a set before the cache has forgotten it. */
+static void note_cache(const measuring *m, bench_row *line) {
+    if (has_mode(m->o, BENCH_STREAM) && gpu_sets(m->gpu) * line->bytes < 2.0 * m->device->l2_bytes) {
+        line->word = "stream mode: partly from the L2 cache";
+    }
+}
+
 static int time_modes(const measuring *m, bench_row *line) {
     int status = gpu_make_sets(m->gpu, m->all);
     for (int mode = 0; mode < BENCH_MODES && !status; mode++) {
         const tg_bench_options timing = how(m->o, mode);
         status = has_mode(m->o, mode) ? gpu_time(m->gpu, &timing, &line->time[mode]) : STATUS_GOOD;
     }
+    note_cache(m, line);
     return status;
 }
 

@@ -34,8 +34,6 @@ int gpu_choose(const options *o, device_info *info, bool *found) {
 
 /* ---- one launch ---------------------------------------------------------------------------------------- */
 
-enum { MAX_SETS = 8 };
-
 struct gpu_session {
     device_handle *device;
     bench_timer *timer;
@@ -43,8 +41,8 @@ struct gpu_session {
     launch_kernel *loaded; /* of --cuda */
     const subject *s;
     int nsets;
-    void *address[MAX_SETS][INPUTS_MAX];
-    tg_arg args[MAX_SETS][INPUTS_MAX];
+    void *address[BENCH_MAX_SETS][INPUTS_MAX];
+    tg_arg args[BENCH_MAX_SETS][INPUTS_MAX];
     void *start, *stop;
 };
 
@@ -244,7 +242,7 @@ static int count_sets(const device_info *device, const arguments *all) {
     for (int i = 0; i < all->n; i++) {
         bytes += all->item[i].is_tensor ? (double)all->item[i].bytes : 0.0;
     }
-    return bench_sets(device, bytes, 5.0, MAX_SETS);
+    return bench_sets(device, bytes, 5.0, BENCH_MAX_SETS);
 }
 
 int gpu_make_sets(gpu_session *x, const arguments *all) {
@@ -272,7 +270,7 @@ void gpu_close(gpu_session *x) {
     if (!x) {
         return;
     }
-    for (int i = 0; i < MAX_SETS; i++) {
+    for (int i = 0; i < BENCH_MAX_SETS; i++) {
         for (int j = 0; j < INPUTS_MAX; j++) {
             device_free(x->device, x->address[i][j]);
         }

@@ -19,7 +19,7 @@
 #include "tool/tool.h"
 #include "tool/tune.h"
 
-enum { MAX_SETS = 8 };
+enum { MAX_SETS = BENCH_MAX_SETS };
 
 /* The arguments that lie on the device, and what must come out. */
 typedef struct prepared {
