@@ -20,6 +20,9 @@ cd "$(dirname "$0")/.." || exit 1
 TEGULA=${TEGULA:-./tegula}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# What was tuned on this machine is no part of the documents.
+unset TEGULA_TUNED
+export XDG_STATE_HOME="$work"
 
 # The tool answers to its own name, wherever it was built.
 printf '#!/bin/sh\nexec "%s" "$@"\n' "$(realpath "$TEGULA")" >"$work/tegula"

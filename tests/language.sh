@@ -22,6 +22,9 @@ tegula=$(realpath "${TEGULA:-./tegula}")
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# What was tuned on this machine is no part of the documents.
+unset TEGULA_TUNED
+export XDG_STATE_HOME="$work"
 failures=0
 
 fail() {

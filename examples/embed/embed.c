@@ -107,7 +107,12 @@ static int launch_and_count(tg_jit *jit, const driver *d) {
     return wrong;
 }
 
-int main(void) {
+/* embed [FILE]: FILE has tuned records, which say what `block` is best on which GPU. */
+int main(int argc, char **argv) {
+    if (argc > 1 && tg_tuned_file(argv[1]) != TG_OK) {
+        fprintf(stderr, "%s\n", tg_error());
+        return 1;
+    }
     tg_jit *jit = tg_jit_new("scale_add", scale_add, NULL, 0);
     char *source = jit ? tg_source(jit, TG_CONFIG(n, N)) : NULL;
     if (!source) {
