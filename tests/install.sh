@@ -52,6 +52,9 @@ cp -r "$root/examples/embed" "$work/embed"
 quietly cmake -S "$work/embed" -B "$work/found" -DCMAKE_PREFIX_PATH="$prefix"
 quietly cmake --build "$work/found"
 check_program "$work/found/embed"
+cp -r "$root/examples/packed" "$work/packed"
+quietly cmake -S "$work/packed" -B "$work/packed/build" -DCMAKE_PREFIX_PATH="$prefix"
+quietly cmake --build "$work/packed/build"
 
 # The tree still serves after it was moved.
 mv "$prefix" "$work/moved"

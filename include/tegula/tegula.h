@@ -389,11 +389,24 @@ static inline tg_arg tg_arg_dlpack(const void *tensor) {
     return arg;
 }
 
+/* Compiled kernels in one file, made by `tegula pack`: a program that carries them needs libcuda, but no compiler on
+ * the machine where it runs.  From its opening to its closing every tg_jit asks the packs before the cache, the last
+ * opened first.  An entry serves a launch with the same kernel name, user bytes and values; tunables that the
+ * launch leaves out are as the pack has them.  Of several the one for the very device is taken, then its
+ * architecture, then an older one of the same generation, then PTX, which the driver compiles.  Packs are read by
+ * any version of Tegula with the same pack format.  Kernels in use outlive the pack. */
+typedef struct tg_pack tg_pack;
+/* NULL when the file is no pack, of another format, cut or altered: tg_error() says which. */
+TG_API tg_pack *tg_pack_open(const char *path);
+/* The same for bytes in memory, such as an array of the program; borrowed until tg_pack_close(). */
+TG_API tg_pack *tg_pack_memory(const void *bytes, size_t size);
+TG_API void tg_pack_close(tg_pack *pack);
+
 typedef struct tg_jit tg_jit;
 
 /* A kernel to be compiled on demand for each configuration.  `user` (may be NULL) is copied and readable by
  * the builder through tg_user(); builder output may depend on the configuration and these bytes only.
- * NULL without memory. */
+ * `build` may be NULL in a program that has its kernels in packs only.  NULL without memory. */
 TG_API tg_jit *tg_jit_new(const char *name, tg_builder *build, const void *user, size_t user_size);
 TG_API void tg_jit_free(tg_jit *jit);
 /* Lets launches of this kernel start before the launch before them in their stream has ended (programmatic

@@ -94,6 +94,17 @@ bool plan_expr_make(const thread_kernel *t, const node *x, plan_expr *out) {
     return append(t, x, out);
 }
 
+bool plan_expr_is_sound(const plan_expr *e, int nargs) {
+    bool is_sound = e->n >= 0 && e->n <= PLAN_MAX_STEPS;
+    for (int i = 0; is_sound && i < e->n; i++) {
+        const plan_step *s = &e->step[i];
+        is_sound =
+            s->op == PLAN_PUSH || (s->op == PLAN_ARG && s->value >= 0 && s->value < nargs) ||
+            (s->op == PLAN_APPLY && s->value >= TG_ADD && s->value <= TG_TANH && can_apply((tg_op)s->value));
+    }
+    return is_sound;
+}
+
 static bool is_unary(tg_op op) {
     return op == TG_NEG || op == TG_ABS || op == TG_BIT_NOT;
 }

@@ -23,6 +23,9 @@ typedef struct plan_expr {
 /* False when it divides by zero or leaves 64 bits.  args[i] is the value of launch argument i (0 for tensors). */
 bool plan_eval(const plan_expr *e, const int64_t *args, int64_t *result);
 
+/* Whether plan_eval() may be called with `nargs` arguments: for expressions that come from a file. */
+bool plan_expr_is_sound(const plan_expr *e, int nargs);
+
 typedef enum plan_param_kind {
     PLAN_TENSOR,
     PLAN_SCALAR,

@@ -80,6 +80,20 @@ const target *target_for_device(int major, int minor) {
     return best;
 }
 
+/* Chips of boards without memory of their own: their code is nobody else's. */
+static bool is_embedded(const target *t) {
+    return t->cc == 87 || t->cc == 110;
+}
+
+bool target_runs(const target *code, const target *device, bool is_ptx) {
+    if (is_simulated(code) || is_simulated(device) || code->exact) {
+        return code == device;
+    }
+    const bool is_one_generation =
+        code->cc / 10 == device->cc / 10 && !is_embedded(code) && !is_embedded(device);
+    return code->cc == device->cc || (code->cc < device->cc && (is_ptx || is_one_generation));
+}
+
 static atomic_support atomic_sum(const target *t, int64_t type) {
     switch ((tg_dtype)type) {
     case TG_I32:

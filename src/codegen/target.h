@@ -47,6 +47,9 @@ const target *target_find(const char *name);
 /* The target for a compute capability (the arch-specific row where there is one), clamped to the newest known
  * not above it; NULL below sm_80. */
 const target *target_for_device(int major, int minor);
+/* Does the device's row run code made for `code`?  Exact targets only themselves; machine code within one generation
+ * (CUDA C++ Programming Guide, "Binary Compatibility"), where the embedded chips stand apart; PTX on all newer. */
+bool target_runs(const target *code, const target *device, bool is_ptx);
 /* All rows, for messages; ends with NULL name. */
 const target *target_table(void);
 atomic_support target_atomic(const target *t, tg_reduction op, int64_t type, tg_space space);

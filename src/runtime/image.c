@@ -62,8 +62,8 @@ unsigned image_compiles(void) {
 
 /* ---- keys ---------------------------------------------------------------------------------------------- */
 
-/* Copies `text` without comments and the blanks before them: they say which line and which default, and must
- * not make two kernels of one.  Returns the length. */
+/* Copies `text` without comments, the blanks before them and lines of nothing else: they say which line and which
+ * default, and must not make two kernels of one.  Returns the length. */
 static size_t strip_comments(const char *text, char *out) {
     size_t n = 0;
     char quote = 0;
@@ -74,7 +74,8 @@ static size_t strip_comments(const char *text, char *out) {
             while (n && (out[n - 1] == ' ' || out[n - 1] == '\t')) {
                 n--;
             }
-            p = end;
+            const bool is_whole_line = *end == '\n' && (n == 0 || out[n - 1] == '\n');
+            p = end + is_whole_line;
             continue;
         }
         if (quote && *p == '\\' && p[1]) {
@@ -358,6 +359,28 @@ int image_get(const nvrtc_request *q, const image **out) {
     }
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+const image *image_own(const void *bytes, size_t size, const char *kernel, const char *target,
+                       const char *nvrtc) {
+    record *r = calloc(1, sizeof *r);
+    void *copy = aligned_alloc(16, (size + 15) / 16 * 16);
+    if (!r || !copy) {
+        free(r);
+        free(copy);
+        return NULL;
+    }
+    memcpy(copy, bytes, size);
+    const cache_field field = {bytes, size};
+    r->users = 1;
+    r->state = READY;
+    r->entry.memory = copy;
+    r->image =
+        (image){.key = cache_make_key(&field, 1), .data = copy, .size = size, .origin = IMAGE_FROM_PACK};
+    snprintf(r->image.notes.kernel, sizeof r->image.notes.kernel, "%s", kernel);
+    snprintf(r->image.notes.target, sizeof r->image.notes.target, "%s", target);
+    snprintf(r->image.notes.nvrtc, sizeof r->image.notes.nvrtc, "%s", nvrtc);
+    return &r->image;
 }
 
 void image_release(const image *i) {

@@ -10,7 +10,7 @@
 #include "runtime/cache.h"
 #include "runtime/nvrtc.h"
 
-typedef enum { IMAGE_FROM_MEMORY, IMAGE_FROM_DISK, IMAGE_COMPILED } image_origin;
+typedef enum { IMAGE_FROM_MEMORY, IMAGE_FROM_DISK, IMAGE_COMPILED, IMAGE_FROM_PACK } image_origin;
 
 typedef struct image {
     cache_key key;
@@ -24,6 +24,10 @@ typedef struct image {
 /* TG_OK and an image that image_release() gives back, or what nvrtc_compile() says. */
 int image_get(const nvrtc_request *request, const image **out);
 void image_release(const image *i);
+
+/* An image of these bytes, copied, that came in a pack; image_release() frees it.  NULL without memory. */
+const image *image_own(const void *bytes, size_t size, const char *kernel, const char *target,
+                       const char *nvrtc);
 
 /* A digest of the text as the key sees it: without comments.  0 without memory. */
 uint64_t image_text_digest(const char *text);

@@ -18,6 +18,7 @@
 #include "codegen/target.h"
 #include "dsl/diag.h"
 #include "runtime/error.h"
+#include "runtime/pack.h"
 #include "runtime/tuned.h"
 
 enum { BUCKETS = 128 };
@@ -41,7 +42,9 @@ typedef struct variant {
     char *why; /* of FAILED */
     launch_plan *plan;
     const image *image;
-    uint64_t text; /* digest, for debug builds */
+    uint64_t text;      /* digest, for debug builds; 0: not to be compared */
+    tg_config packed;   /* what it was built from where it came from a pack .. */
+    char *packed_names; /* .. else NULL */
     pthread_mutex_t load_lock;
     loaded *loaded; /* under load_lock */
     struct variant *next;
@@ -225,7 +228,7 @@ static nvrtc_request request_of(const tg_jit *jit, const target *arch, const pip
                            .n_lines = (size_t)made->cuda.nlines};
 }
 
-static int make_variant(const tg_jit *jit, variant *v) {
+static int build_variant(const tg_jit *jit, variant *v) {
     pipeline_result made = {0};
     if (jit->settings.is_dependent && !v->target->dependent_launch) {
         error_log(TG_LOG_INFO, "'%s': %s has no dependent launches, so these are plain ones", jit->name,
@@ -234,7 +237,7 @@ static int make_variant(const tg_jit *jit, variant *v) {
     int status = run_pipeline(jit, &v->config, &v->tuned, v->target, &made);
     if (status == TG_OK) {
         const nvrtc_request request = request_of(jit, v->target, &made);
-        v->text = XXH3_64bits(made.cuda.text.s, made.cuda.text.length);
+        v->text = image_text_digest(made.cuda.text.s);
         status = image_get(&request, &v->image);
     }
     if (status == TG_OK) {
@@ -243,6 +246,46 @@ static int make_variant(const tg_jit *jit, variant *v) {
     }
     pipeline_free(&made);
     return status;
+}
+
+/* Leaves the variant without a plan when no pack has it, with the reason in *a. */
+static int take_from_pack(const tg_jit *jit, variant *v, pack_answer *a) {
+    const pack_question q = {.kernel = jit->name,
+                             .config = &v->config,
+                             .user = jit->user,
+                             .user_size = jit->user_size,
+                             .target = v->target,
+                             .is_dependent = jit->settings.is_dependent};
+    *a = (pack_answer){.status = TG_EARG};
+    if (jit->settings.has_line_info || jit->settings.no_contraction) {
+        return TG_OK; /* packs have what runs, not what is looked at */
+    }
+    const int status = pack_find(&q, a);
+    if (status == TG_OK && a->plan) {
+        v->plan = a->plan;
+        v->image = a->image;
+        v->packed = a->config;
+        v->packed_names = a->names;
+        v->text = a->is_this_build ? a->text : 0;
+        error_log(TG_LOG_INFO, "'%s' for %s comes from a pack", jit->name, a->image->notes.target);
+    }
+    return status;
+}
+
+static int check_builder(const tg_jit *jit, const variant *v);
+
+static int make_variant(const tg_jit *jit, variant *v) {
+    pack_answer packed;
+    int status = take_from_pack(jit, v, &packed);
+    if (status != TG_OK || v->plan) {
+        return status ? status : check_builder(jit, v);
+    }
+    if (!jit->build) {
+        return error_set(packed.status, "'%s' has no builder, and %s", jit->name,
+                         *packed.why ? packed.why : "no pack is open");
+    }
+    status = build_variant(jit, v);
+    return status == TG_ENOCOMPILER && *packed.why ? error_prefix(status, "%s; ", packed.why) : status;
 }
 
 /* ---- variants ------------------------------------------------------------------------------------------ */
@@ -262,6 +305,7 @@ static void free_variant(variant *v) {
     plan_free(v->plan);
     free_config(&v->config);
     free_config(&v->tuned);
+    free(v->packed_names);
     pthread_mutex_destroy(&v->load_lock);
     free(v->why);
     free(v);
@@ -523,13 +567,22 @@ static int get_binding(tg_jit *jit, const tg_config *config, const place *at, bi
 }
 
 #ifdef TG_DEBUG
-/* A builder may depend on nothing but its configuration and user bytes: build again and compare. */
+/* A builder may depend on nothing but its configuration and user bytes, and a pack may not be stale: build again and
+ * compare. */
 static int check_builder(const tg_jit *jit, const variant *v) {
+    if (!jit->build || v->text == 0) {
+        return TG_OK;
+    }
     pipeline_result made = {0};
-    int status = run_pipeline(jit, &v->config, &v->tuned, v->target, &made);
-    if (status == TG_OK && XXH3_64bits(made.cuda.text.s, made.cuda.text.length) != v->text) {
+    const target *arch = v->packed_names ? target_find(v->image->notes.target) : v->target;
+    int status = run_pipeline(jit, v->packed_names ? &v->packed : &v->config, &v->tuned, arch, &made);
+    if (status == TG_OK && image_text_digest(made.cuda.text.s) != v->text) {
         status =
-            error_set(TG_EKERNEL,
+            v->packed_names
+                ? error_set(TG_EKERNEL, "'%s' in the pack is not what its builder makes now: pack it again",
+                            jit->name)
+                : error_set(
+                      TG_EKERNEL,
                       "'%s' was built differently from the same configuration: a builder may depend on its "
                       "configuration and user bytes only",
                       jit->name);
@@ -556,8 +609,8 @@ static void *copy_bytes(const void *bytes, size_t size) {
 }
 
 tg_jit *tg_jit_new(const char *name, tg_builder *build, const void *user, size_t user_size) {
-    if (!name || !build) {
-        error_set(TG_EARG, "tg_jit_new needs a name and a builder");
+    if (!name) {
+        error_set(TG_EARG, "tg_jit_new needs the name of the kernel");
         return NULL;
     }
     tg_jit *jit = calloc(1, sizeof *jit);
@@ -685,7 +738,7 @@ static void describe(const binding *b, const launch_figures *f, tg_kernel_info *
         info->threads[i] = k->plan->threads[i];
     }
     cache_key_text(&b->variant->image->key, info->key);
-    snprintf(info->target, sizeof info->target, "%s", b->variant->target->name);
+    snprintf(info->target, sizeof info->target, "%s", b->variant->image->notes.target);
 }
 
 int tg_info(tg_jit *jit, tg_config config, tg_kernel_info *info) {
@@ -724,6 +777,10 @@ static const target *target_here(const tg_jit *jit, const tg_config *config, con
 
 char *tg_source(tg_jit *jit, tg_config config) {
     if (check_call(jit, &config) != TG_OK) {
+        return NULL;
+    }
+    if (!jit->build) {
+        error_set(TG_EARG, "'%s' has no builder, so there is no text of it", jit->name);
         return NULL;
     }
     const tg_config *tuned;

@@ -39,6 +39,7 @@ struct gpu_session {
     bench_timer *timer;
     tg_jit **jit;          /* one a step */
     launch_kernel *loaded; /* of --cuda */
+    tg_pack *pack;         /* of --pack */
     const subject *s;
     int nsets;
     void *address[BENCH_MAX_SETS][INPUTS_MAX];
@@ -186,6 +187,10 @@ static int prepare(gpu_session *x, const options *o, const char *cuda, gpu_run *
                                        .has_line_info = o->lineinfo};
         return jit_load_text(x->device, &request, x->s->result.plan, &x->loaded);
     }
+    x->pack = o->pack ? tg_pack_open(o->pack) : NULL;
+    if (o->pack && !x->pack) {
+        return TG_EARG;
+    }
     x->jit = calloc((size_t)x->s->nsteps, sizeof(tg_jit *));
     int code = x->jit ? TG_OK : TG_ENOMEM;
     for (int i = 0; i < x->s->nsteps && !code; i++) {
@@ -283,6 +288,7 @@ void gpu_close(gpu_session *x) {
         tg_jit_free(x->jit[i]);
     }
     free(x->jit);
+    tg_pack_close(x->pack);
     device_leave(x->device);
     device_close(x->device);
     free(x);

@@ -20,7 +20,7 @@ typedef struct verb_code {
 static const verb_code verbs[] = {
     {"list", verb_list},   {"emit", verb_emit},       {"run", verb_run},
     {"bench", verb_bench}, {"cache", verb_cache},     {"doctor", verb_doctor},
-    {"tune", verb_tune},   {"explain", verb_explain}, {"pack", verb_not_yet},
+    {"tune", verb_tune},   {"explain", verb_explain}, {"pack", verb_pack},
 };
 enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 

@@ -61,8 +61,10 @@ typedef struct options {
 
     const char *stage, *cuda, *save; /* emit; run */
     bool lines, body, lineinfo, strict;
-    bool dependent; /* programmatic dependent launch */
-    bool check;     /* explain */
+    bool dependent;            /* programmatic dependent launch */
+    const char *pack, *verify; /* run, bench; pack */
+    bool ptx;                  /* pack */
+    bool check;                /* explain */
     int width;
     int configs; /* run: how many of the tune space besides the default; CONFIGS_ALL; 0: --configs was not given */
     int ninputs;

@@ -380,6 +380,9 @@ static int choose(const options *o, subject *s, outcome *out) {
     if (status) {
         return status;
     }
+    if (o->pack && !out->on_gpu) {
+        return tool_fail(STATUS_LACKING, "--pack runs on a GPU only: the simulator runs kernels, not images");
+    }
     if (!o->quiet && !out->on_gpu) {
         fputs("device: simulator\n", stderr);
     }
