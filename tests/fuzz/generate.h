@@ -13,7 +13,7 @@
  *   generate_words.c     a program as the text that kernel.h takes
  *   generate_build.c     a program as builder calls
  *   generate_check.c     one program through all witnesses
- *   generate_gpu.c       .. and on a GPU
+ *   generate_gpu.c       .. and on a GPU, with generate_late.c
  *   generate_shrink.c    a failing program made small */
 #ifndef FUZZ_GENERATE_H
 #define FUZZ_GENERATE_H

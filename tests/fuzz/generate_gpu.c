@@ -1,5 +1,8 @@
 /* generate_gpu.c -- one program on a GPU, against what it comes to by its own evaluation; see generate.h.
  *
+ * The launch is a dependent one, after kernels that write its arguments late: what does not wait for them reads bytes
+ * that were there before.
+ *
  * In the process that was started, since a context does not survive a fork; so it runs after program_check(), which
  * has shown that the program is legal.  All is compared bit for bit but what depends on exp, log, tanh and rsqrt: the
  * program is evaluated anew with these a few last bits wrong, and what thereby changes may lie about as far away. */
@@ -23,6 +26,7 @@ typedef struct gpu_session {
     unsigned char *want[MAX_BUFFERS];
     witness_arg args[MAX_BUFFERS];
     void *address[MAX_BUFFERS];
+    void *staged[MAX_BUFFERS]; /* what late_copy() brings */
     tg_arg launched[MAX_BUFFERS];
 } gpu_session;
 
@@ -116,13 +120,43 @@ static bool is_library(const gpu_session *s) {
 
 /* ---- the launch ------------------------------------------------------------------------------------------ */
 
+/* Constant tensors, which may be read before the wait, at once; others by late_copy(), to where other bytes are. */
+static int put(gpu_session *s, int i) {
+    const witness_arg *a = &s->args[i];
+    if (s->p->buffer[s->p->arg[i].id].is_constant) {
+        return device_put(s->d, s->address[i], a->data, a->bytes);
+    }
+    int code = device_alloc(s->d, a->bytes, &s->staged[i]);
+    code = code ? code : device_put(s->d, s->staged[i], a->data, a->bytes);
+    return code ? code : device_fill(s->d, s->address[i], 0xa5, a->bytes);
+}
+
+tg_builder late_copy; /* generate_late.c */
+
+static int bring_late(const gpu_session *s) {
+    static tg_jit *jit;
+    int code = TG_OK;
+    if (!jit) {
+        jit = tg_jit_new("late_copy", late_copy, NULL, 0);
+        code = tg_jit_dependent(jit, true);
+    }
+    for (int i = 0; i < s->p->nargs && code == TG_OK; i++) {
+        if (s->staged[i]) {
+            const tg_arg args[] = {tg_arg_int((int64_t)s->args[i].bytes), tg_arg_uint(0),
+                                   tg_arg_pointer(s->staged[i]), tg_arg_pointer(s->address[i])};
+            code = tg_launch(jit, (tg_config){.n = 0}, NULL, 4, args);
+        }
+    }
+    return code;
+}
+
 static int upload(gpu_session *s) {
     int code = TG_OK;
     for (int i = 0; i < s->p->nargs && code == TG_OK; i++) {
         const witness_arg *a = &s->args[i];
         if (a->data) {
             code = device_alloc(s->d, a->bytes + 1, &s->address[i]);
-            code = code || !a->bytes ? code : device_put(s->d, s->address[i], a->data, a->bytes);
+            code = code || !a->bytes ? code : put(s, i);
             s->launched[i] = tg_arg_pointer(s->address[i]);
         } else if (type_is_float(a->scalar.type)) {
             s->launched[i] = tg_arg_float(value_as_real(a->scalar));
@@ -140,6 +174,7 @@ static int run(gpu_session *s, const pipeline_result *made) {
     launch_kernel *k = NULL;
     int code = jit_load_text(s->d, &request, made->plan, &k);
     code = code ? code : upload(s);
+    code = code ? code : bring_late(s);
     code = code ? code : launch_run(k, NULL, s->p->nargs, s->launched);
     code = code ? code : device_synchronize(s->d, NULL);
     for (int i = 0; i < s->p->nargs && code == TG_OK; i++) {
@@ -153,7 +188,7 @@ static int run(gpu_session *s, const pipeline_result *made) {
 
 static check_result judge(gpu_session *s, char *why, size_t size) {
     const tg_config none = {.n = 0};
-    const pipeline_options options = {.target = target_find("sm_90a")};
+    const pipeline_options options = {.target = target_find("sm_90a"), .dependent = true};
     const pipeline_input input = {
         .name = "program", .build = program_build, .config = &none, .user = &s->p, .user_size = sizeof s->p};
     pipeline_result made = {.kernel = NULL};
@@ -180,6 +215,7 @@ check_result program_on_gpu(program *p, char *why, size_t size) {
     const check_result r = judge(&s, why, size);
     for (int i = 0; i < p->nargs; i++) {
         device_free(s.d, s.address[i]);
+        device_free(s.d, s.staged[i]);
         free(s.args[i].data);
     }
     for (int b = 0; b < MAX_BUFFERS; b++) {

@@ -195,3 +195,48 @@ KERNEL(gpu_check) {
         }
     }
 }
+
+/* Takes its time before it copies: what is launched after it may start meanwhile.  `zero` is 0, which the compiler
+ * cannot know. */
+KERNEL(gpu_late_copy) {
+    params(n);
+    scalar(zero, U32);
+    scalar(trips, I32);
+    tensor(from_here, U32, n);
+    tensor(to_there, U32, n);
+    grid(p, ceildiv(n, 64)) threads(t, 64) {
+        let(i, mad(p, 64, t));
+        local(spent, U32);
+        set(spent, 1);
+        serial(j, trips) {
+            set(spent, add(mul(spent, cast(U32, 5)), cast(U32, t)));
+        }
+        when(lt(i, n)) {
+            set(at(to_there, i), add(at(from_here, i), bit_and(spent, zero)));
+        }
+    }
+}
+
+/* y = 3 x + weight, the weights read first */
+KERNEL(gpu_chain) {
+    params(n);
+    tensor(weight, U32, n);
+    tensor(x, U32, n);
+    tensor(y, U32, n);
+    constant(weight);
+    grid(p, ceildiv(n, 64)) threads(t, 64) {
+        let(i, mad(p, 64, t));
+        when(lt(i, n)) {
+            set(at(y, i), add(mul(at(x, i), cast(U32, 3)), at(weight, i)));
+        }
+    }
+}
+
+/* A scalar argument of 64 bits as it came. */
+KERNEL(gpu_large_scalar) {
+    scalar(value, U64);
+    tensor(y, U64, 1);
+    grid(p, 1) threads(t, 1) {
+        set(at(y, t), value);
+    }
+}

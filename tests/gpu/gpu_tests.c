@@ -15,10 +15,11 @@
 
 #include "codegen/pipeline.h"
 #include "runtime/device.h"
+#include "runtime/jit.h"
 #include "sim/sim.h"
 
 tg_builder gpu_unary, gpu_binary, gpu_cast, gpu_atomic, gpu_allreduce, gpu_vectorized, gpu_extent,
-    gpu_large_shared, gpu_view, gpu_divergence, gpu_check;
+    gpu_large_shared, gpu_view, gpu_divergence, gpu_check, gpu_late_copy, gpu_chain, gpu_large_scalar;
 
 enum { MAX_TENSORS = 8 };
 
@@ -559,7 +560,138 @@ static void test_rules(void) {
     expect("tg_prepare", tg_prepare(jit, TG_CONFIG(words, 200), 0) == TG_OK);
     expect("no such device", tg_prepare(jit, TG_CONFIG(words, 200), 99) != TG_OK);
     tg_jit_free(jit);
+
+    jit = tg_jit_new("gpu_large_scalar", gpu_large_scalar, NULL, 0);
+    const tg_arg large[2] = {tg_arg_uint(UINT64_MAX - 1), tg_arg_pointer(bytes)};
+    uint64_t seen = 0;
+    expect("a scalar above 2^63", tg_launch(jit, (tg_config){0}, NULL, 2, large) == TG_OK &&
+                                      device_get(gpu, &seen, bytes, sizeof seen) == TG_OK &&
+                                      seen == UINT64_MAX - 1);
+    tg_jit_free(jit);
     device_free(gpu, memory);
+}
+
+/* ---- dependent launches -------------------------------------------------------------------------------- */
+
+enum { CHAIN_N = 1000, CHAIN_ROUNDS = 40, CHAIN_TRIPS = 20000 };
+
+/* Rounds of x = a, late; y = 3 x + weight; a = y, late: whoever does not wait reads what was there before. */
+typedef struct {
+    tg_jit *late, *chain;
+    launch_kernel *instead; /* of the chain; NULL */
+    void *a, *x, *y, *weight, *stream;
+} chain;
+
+static int chain_launch(const chain *c, tg_jit *jit, int n, const tg_arg *args) {
+    return jit == c->chain && c->instead ? launch_run(c->instead, c->stream, n, args)
+                                         : tg_launch(jit, TG_CONFIG(n, CHAIN_N), c->stream, n, args);
+}
+
+static int chain_rounds(const chain *c) {
+    const tg_arg there[] = {tg_arg_uint(0), tg_arg_int(CHAIN_TRIPS), tg_arg_pointer(c->a),
+                            tg_arg_pointer(c->x)};
+    const tg_arg back[] = {tg_arg_uint(0), tg_arg_int(CHAIN_TRIPS), tg_arg_pointer(c->y),
+                           tg_arg_pointer(c->a)};
+    const tg_arg on[] = {tg_arg_pointer(c->weight), tg_arg_pointer(c->x), tg_arg_pointer(c->y)};
+    int code = TG_OK;
+    for (int i = 0; i < CHAIN_ROUNDS && !code; i++) {
+        code = chain_launch(c, c->late, 4, there);
+        code = code ? code : chain_launch(c, c->chain, 3, on);
+        code = code ? code : chain_launch(c, c->late, 4, back);
+    }
+    return code;
+}
+
+/* The same in a graph. */
+static int chain_graph(const chain *c) {
+    const api_driver *d = api_driver_open();
+    api_graph graph;
+    api_graph_exec replay;
+    if (d->capture_begin(c->stream, API_CAPTURE_RELAXED)) {
+        return TG_EDRIVER;
+    }
+    const int code = chain_rounds(c);
+    if (d->capture_end(c->stream, &graph) || code || d->graph_instantiate(&replay, graph, 0)) {
+        return code ? code : TG_EDRIVER;
+    }
+    const unsigned failed_here = d->graph_launch(replay, c->stream) || d->stream_synchronize(c->stream);
+    d->graph_exec_destroy(replay);
+    d->graph_destroy(graph);
+    return failed_here ? TG_EDRIVER : TG_OK;
+}
+
+/* How many elements are wrong after one run; -1 when it failed. */
+static int chain_wrong(const chain *c, int (*run)(const chain *c)) {
+    static uint32_t a[CHAIN_N], weight[CHAIN_N], got[CHAIN_N];
+    for (uint32_t i = 0; i < CHAIN_N; i++) {
+        a[i] = i * 2654435761u;
+        weight[i] = i * 40503u + 7;
+    }
+    if (device_put(gpu, c->a, a, sizeof a) || device_put(gpu, c->weight, weight, sizeof weight) ||
+        device_fill(gpu, c->x, 0xa5, sizeof a) || device_fill(gpu, c->y, 0x5a, sizeof a) || run(c) != TG_OK ||
+        device_synchronize(gpu, c->stream) || device_get(gpu, got, c->a, sizeof got)) {
+        return -1;
+    }
+    int wrong = 0;
+    for (int i = 0; i < CHAIN_N; i++) {
+        for (int r = 0; r < CHAIN_ROUNDS; r++) {
+            a[i] = 3 * a[i] + weight[i];
+        }
+        wrong += a[i] != got[i];
+    }
+    return wrong;
+}
+
+/* The chain's kernel without its wait: that this goes wrong shows that launches do overlap here. */
+static int chain_without_wait(const chain *c, const target *t, launch_kernel **out) {
+    const tg_config config = TG_CONFIG(n, CHAIN_N);
+    const pipeline_input input = {.name = "gpu_chain", .build = gpu_chain, .config = &config};
+    const pipeline_options how = {.target = t, .dependent = true};
+    static pipeline_result made; /* its plan is borrowed by the kernel */
+    (void)c;
+    int code = pipeline_run(&input, &how, &made);
+    char *wait = code ? NULL : strstr(made.cuda.text.s, "    grid_wait();");
+    if (wait) {
+        memset(wait, ' ', strlen("    grid_wait();"));
+        const nvrtc_request request = {
+            .name = "gpu_chain", .text = made.cuda.text.s, .target = t->name, .no_contraction = true};
+        code = jit_load_text(gpu, &request, made.plan, out);
+    }
+    return wait ? code : TG_EKERNEL;
+}
+
+static void test_dependent(void) {
+    device_info info;
+    chain c = {.late = tg_jit_new("gpu_late_copy", gpu_late_copy, NULL, 0),
+               .chain = tg_jit_new("gpu_chain", gpu_chain, NULL, 0)};
+    family("dependent launches");
+    const bool is_known = device_describe(device_ordinal(gpu), &info) == TG_OK;
+    const target *t = is_known ? target_for_device(info.major, info.minor) : NULL;
+    if (!t || !t->dependent_launch) {
+        printf("  this GPU has none\n");
+        return;
+    }
+    void **const all[] = {&c.a, &c.x, &c.y, &c.weight};
+    bool is_ready = device_stream_new(gpu, &c.stream) == TG_OK;
+    for (int i = 0; i < 4; i++) {
+        is_ready = is_ready && device_alloc(gpu, CHAIN_N * 4, all[i]) == TG_OK;
+    }
+    expect("memory", is_ready);
+    tg_jit_dependent(c.late, true);
+    tg_jit_dependent(c.chain, true);
+    expect("preparing", tg_prepare(c.late, TG_CONFIG(n, CHAIN_N), 0) == TG_OK &&
+                            tg_prepare(c.chain, TG_CONFIG(n, CHAIN_N), 0) == TG_OK);
+    expect("a chain of dependent launches", chain_wrong(&c, chain_rounds) == 0);
+    expect("the same in a graph", chain_wrong(&c, chain_graph) == 0);
+    expect("a text without its wait loads", chain_without_wait(&c, t, &c.instead) == TG_OK);
+    expect("without the wait it goes wrong", c.instead && chain_wrong(&c, chain_rounds) > 0);
+    launch_unload(c.instead);
+    for (int i = 0; i < 4; i++) {
+        device_free(gpu, *all[i]);
+    }
+    device_stream_free(gpu, c.stream);
+    tg_jit_free(c.late);
+    tg_jit_free(c.chain);
 }
 
 int main(void) {
@@ -574,6 +706,7 @@ int main(void) {
     test_vectorized();
     test_shapes();
     test_rules();
+    test_dependent();
     family(NULL);
     device_leave(gpu);
     device_close(gpu);
