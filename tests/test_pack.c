@@ -50,7 +50,8 @@ typedef struct added {
 } added;
 
 static void add(making *m, added x) {
-    const pipeline_input input = {x.name, x.build, &x.config, x.user, x.user_size};
+    const pipeline_input input = {
+        .name = x.name, .build = x.build, .config = &x.config, .user = x.user, .user_size = x.user_size};
     const pipeline_options how = {.target = target_find(x.target), .dependent = x.dependent};
     pipeline_result made;
     cr_assert_eq(pipeline_run(&input, &how, &made), TG_OK, "%s", x.name);

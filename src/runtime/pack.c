@@ -234,6 +234,9 @@ static tg_pack *open_bytes(const char *name, const void *bytes, size_t size, voi
         error_log(TG_LOG_WARNING, "%s was made by tegula %s, this is %s: its kernels are used as they are",
                   name, p->build, this_build);
     }
+    if (*p->records && tg_tuned_memory(p->records, strlen(p->records)) != TG_OK) {
+        error_log(TG_LOG_WARNING, "the tuned records of %s are not used: %s", name, tg_error());
+    }
     pthread_mutex_lock(&lock);
     p->next = packs;
     packs = p;

@@ -3,7 +3,8 @@
  *     tegula pack KERNEL.. --target sm_80,sm_89,sm_90a [--ptx] -o FILE    every kernel for every target
  *     tegula pack --verify FILE                                          is what is in it what would be made now?
  *
- * A call of several steps is packed with all its kernels. */
+ * A call of several steps is packed with all its kernels.  Tuned values are those of the GPU that --gpu names, else of
+ * the one here, for its own target; the records of --records go into the file too, for what is compiled later. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "runtime/pack.h"
 #include "tool/gpu.h"
+#include "tool/npy.h"
 #include "tool/progress.h"
 #include "tool/report.h"
 #include "tool/subject.h"
@@ -23,7 +25,12 @@ typedef struct packing {
     const gallery *g;
     int ntargets;
     const target *targets[MAX_TARGETS];
-    const target *ptx; /* NULL: none is wanted */
+    const target *ptx;  /* NULL: none is wanted */
+    const char *device; /* whose tuned values are used; NULL: defaults */
+    int sms;
+    const target *device_target;
+    device_info here;
+    arena memory;
     text entries, table;
     int n;
     cache_key known[MAX_IMAGES]; /* of what is packed already: calls share kernels */
@@ -109,6 +116,8 @@ static int pack_kernel(packing *p, const operand *which, const target *t, bool i
     subject s;
     int status = subject_open(p->o, p->g, which, &s);
     s.target = t;
+    status = status || !p->device || t != p->device_target ? status
+                                                           : subject_use_records(p->o, p->device, p->sms, &s);
     status = status ? status : subject_build(p->o, &how, &s);
     for (int i = 0; i < s.nsteps && !status; i++) {
         status = add_image(p, s.steps[i].s, is_ptx);
@@ -131,11 +140,34 @@ static int pack_all(packing *p) {
     return status;
 }
 
+/* The text of the records file; NULL without --records. */
+static int read_records(const options *o, char **records) {
+    size_t size;
+    text error = {0};
+    if (!o->records) {
+        return STATUS_GOOD;
+    }
+    *records = npy_load(o->records, &size, &error);
+    const int status =
+        *records ? STATUS_GOOD : tool_fail(STATUS_FAULTY, "--records %s", error.s ? error.s : "");
+    if (*records) {
+        (*records)[size] = '\0';
+    }
+    text_free(&error);
+    return status;
+}
+
 static int write_pack(packing *p) {
     text file = {0};
-    pack_write(&file, "", p->n, &p->entries);
-    int status = file.failed || p->table.failed ? tool_fail(STATUS_LACKING, "out of memory")
-                                                : report_write(p->o, file.s, file.length);
+    char *records = NULL;
+    int status = read_records(p->o, &records);
+    if (status) {
+        return status;
+    }
+    pack_write(&file, records ? records : "", p->n, &p->entries);
+    free(records);
+    status = file.failed || p->table.failed ? tool_fail(STATUS_LACKING, "out of memory")
+                                            : report_write(p->o, file.s, file.length);
     if (!status && !p->o->quiet) {
         printf("%spacked %d image%s, %zu bytes, in %s (%zu bytes)\n", p->table.s ? p->table.s : "", p->n,
                p->n == 1 ? "" : "s", p->image_bytes, p->o->output, file.length);
@@ -186,18 +218,37 @@ static void choose_ptx(packing *p) {
     p->ptx = target_find(name);
 }
 
-static int choose(packing *p) {
-    device_info device;
+/* The GPU whose tuned values are wanted: a named one, else the one here, if there is one. */
+static int choose_device(packing *p) {
+    const device_row *gpu;
     bool found = false;
-    int status = STATUS_GOOD;
-    if (p->o->target) {
+    if (p->o->gpu) {
+        options named = *p->o;
+        named.target = NULL;
+        const int status = devices_choose(&named, "a100", &p->memory, &gpu, &p->device_target);
+        if (!status) {
+            p->device = gpu->name;
+            p->sms = (int)gpu->sms;
+        }
+        return status;
+    }
+    const int status = gpu_choose(p->o, &p->here, &found);
+    p->device_target = found ? target_for_device(p->here.major, p->here.minor) : NULL;
+    if (!status && p->device_target) {
+        p->device = p->here.name;
+        p->sms = p->here.sms;
+    }
+    return status;
+}
+
+static int choose(packing *p) {
+    int status = choose_device(p);
+    if (!status && p->o->target) {
         status = add_targets(p, p->o->target);
-    } else {
-        status = gpu_choose(p->o, &device, &found);
-        const target *t = found ? target_for_device(device.major, device.minor) : NULL;
-        status = status ? status
-                 : t    ? add_target(p, t->name)
-                        : tool_fail(STATUS_FAULTY, "pack needs --target, such as sm_80,sm_89,sm_90a");
+    } else if (!status) {
+        status = p->device_target
+                     ? add_target(p, p->device_target->name)
+                     : tool_fail(STATUS_FAULTY, "pack needs --target, such as sm_80,sm_89,sm_90a");
     }
     if (!status && p->o->ptx) {
         choose_ptx(p);
@@ -218,6 +269,7 @@ static int pack(const options *o, gallery *g) {
     image_settle();
     text_free(&p->entries);
     text_free(&p->table);
+    arena_free(&p->memory);
     free(p);
     return status;
 }
