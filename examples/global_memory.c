@@ -167,12 +167,21 @@ KERNEL(prefix_vectorized) {
     }
 }
 
-/* Into shared memory, each run in place there, and back. */
+/* As many elements as one access moves, or the most that divide a run. */
+static int64_t piece_of(int64_t dtype, int64_t V) {
+    int64_t elements = 128 / bits(dtype);
+    while (V % elements != 0) {
+        elements /= 2;
+    }
+    return elements;
+}
+
+/* Into shared memory, each run in place there, and back.  A run passes through registers piece by piece. */
 KERNEL(prefix_staged) {
     params(M, N, dtype);
     tunables(num_threads, 256, pad, 8);
     REQUIRE_FLOAT(dtype);
-    const int64_t V = ceildiv(N, num_threads);
+    const int64_t V = ceildiv(N, num_threads), W = piece_of(dtype, V);
     tensor(x, dtype, M, N);
     tensor(prefix, dtype, M, N);
 
@@ -184,9 +193,14 @@ KERNEL(prefix_staged) {
             set(at(staged, t, c), choose(lt(col, N), at(x, row, col), 1));
         }
         set(product, 1);
-        serial(c, V) {
-            set(product, mul(product, f32(at(staged, tid, c))));
-            set(at(staged, tid, c), cast(dtype, product));
+        serial(i, V / W) {
+            local(piece, dtype, W);
+            copy(from(staged, tid, mul(i, W)), piece);
+            serial(c, W) {
+                set(product, mul(product, f32(at(piece, c))));
+                set(at(piece, c), cast(dtype, product));
+            }
+            copy(piece, from(staged, tid, mul(i, W)));
         }
         parallel(t, num_threads, c, V) {
             let(col, mad(t, V, c));
