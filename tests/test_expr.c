@@ -372,6 +372,24 @@ Test(folds, offsets_are_row_major_with_pitch) {
     shows(expr_ref(&memory, here, &b, 3, index, 8), "b[pid, tid, i : +8]");
 }
 
+Test(folds, a_shift_to_the_left_wraps_in_every_type) {
+    static const int64_t type[] = {TG_I8, TG_I16, TG_I32, TG_I64};
+    for (int t = 0; t < 4; t++) {
+        for (int bit = 0; bit < type_bits(type[t]) - 1; bit++) {
+            node *large = expr_const(&memory, here, value_int(type[t], (int64_t)3 << bit >> 1));
+            node *by = expr_cast(&memory, here, type[t], tid);
+            const node *shifted = expr_binary(&memory, here, TG_SHL, large, by);
+            for (int64_t n = 0; n < type_bits(type[t]) && n < 32; n++) {
+                value_fault fault = FAULT_NONE;
+                const value v =
+                    value_binary(TG_SHL, value_int(type[t], large->ival), value_int(type[t], n), &fault);
+                cr_assert(shifted->lo <= value_as_int(v) && value_as_int(v) <= shifted->hi, "%lld << %d",
+                          (long long)large->ival, (int)n);
+            }
+        }
+    }
+}
+
 /* ---- text ---------------------------------------------------------------------------------------------- */
 
 Test(folds, parentheses_only_where_they_matter) {

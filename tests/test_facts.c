@@ -292,6 +292,22 @@ Test(facts, block_axes_enter_by_range_and_residue) {
     arena_free(a);
 }
 
+Test(facts, comparisons_of_u64_are_not_those_of_int64) {
+    world w;
+    begin(&w, 1);
+    arena *a = &w.memory;
+    node *k = expr_cast(a, here, TG_U64, expr_var(a, here, &w.v[2]));
+    node *large = expr_const(a, here, value_int(TG_U64, -9)); /* 2^64 - 9 */
+    cr_assert_eq(facts_truth(expr_binary(a, here, TG_LT, k, large)), FACT_YES);
+    cr_assert_neq(facts_truth(expr_binary(a, here, TG_GT, k, large)), FACT_YES);
+    var s = {.kind = VAR_SCALAR, .name = "s", .type = TG_U64, .lo = 0, .hi = INT64_MAX};
+    node *any = expr_var(a, here, &s), *half = expr_const(a, here, value_int(TG_U64, INT64_MIN));
+    cr_assert_eq(facts_truth(expr_binary(a, here, TG_LT, any, half)), FACT_UNKNOWN);
+    affine f;
+    cr_assert_not(affine_of(any, &f));
+    arena_free(a);
+}
+
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
 static node *element(world *w, buffer *b, node *index) {

@@ -1,4 +1,4 @@
-/* test_thread_banks.c -- the pitch of shared tiles: what is chosen, and that nothing else in the list would have been
+/* test_thread_banks.c -- the map of shared tiles: what is chosen, and that nothing else in the list would have been
  * better, as the simulator's addresses say. */
 #include "sim_kernel.h"
 
@@ -221,13 +221,109 @@ Test(thread_banks, what_is_seen_through_a_view_stays_as_declared) {
     expect_as_declared(&b);
 }
 
+/* As much shared memory as leaves `room` bytes. */
+static void take_the_rest(board *b, int at, int64_t room) {
+    maker *m = &b->m;
+    buffer *rest = make(m, TG_SHARED, "rest", TG_U8, m->t.target->max_shared - buffer_bytes(b->tile) - room);
+    thread_stmt *s = say(m, THREAD_STORE, at);
+    s->participants = SCOPE_BLOCK;
+    s->dst = place(m, at, rest, m->tid);
+    s->value = expr_const(&m->memory, line(at), value_int(TG_U8, 1));
+}
+
 Test(thread_banks, padding_never_exceeds_what_a_block_may_have) {
     board b;
-    begin_board(&b, TG_F32, 128, 128);
+    begin_board(&b, TG_F32, 128, 9); /* no whole chunks */
+    fill_rows(&b, 10, 1);
+    repeat(&b.m, 11, "k", 9);
+    leave(&b.m);
+    read_own_rows(&b, 12, 1);
+    take_the_rest(&b, 13, 100);
+    expect_as_declared(&b);
+}
+
+Test(thread_banks, an_unused_buffer_takes_no_room_from_padding) {
+    board b;
+    begin_board(&b, TG_F32, 128, 32);
     fill_rows(&b, 10, 1);
     read_own_rows(&b, 11, 1);
-    make(&b.m, TG_SHARED, "rest", TG_U8, b.m.t.target->max_shared - 128 * 128 * 4 - 100);
-    expect_as_declared(&b);
+    make(&b.m, TG_SHARED, "unused", TG_U8, b.m.t.target->max_shared - 128 * 32 * 4);
+    thread_banks(&b.m.t, NULL);
+    cr_expect_eq(b.tile->layout.pitch, 33);
+    end_board(&b);
+}
+
+/* ---- an exclusive or ----------------------------------------------------------------------------------- */
+
+/* What any order of chunks costs: tried by making the kernel anew, with the order written into its indices. */
+static int64_t swapped_cost(int64_t type, int64_t columns, int n, int rows, int each) {
+    board b;
+    begin_board(&b, type, 128, columns);
+    fill_rows(&b, 10, n);
+    read_own_rows(&b, 11, n);
+    int64_t sum = 0;
+    const int64_t size = type_bytes(type);
+    for (int turn = 0; turn < 2; turn++) { /* the stores of neighbours, the loads of one thread a row */
+        for (int64_t i = 0; i < 128 * columns / n; i += 32) {
+            bank_request r = {.bytes = (int)(n * size), .is_load = turn == 1};
+            for (int64_t l = 0; l < 32; l++) {
+                const int64_t piece =
+                    turn ? (i / 32 / (columns / n) * 32 + l) * (columns / n) + i / 32 % (columns / n) : i + l;
+                const int64_t row = piece / (columns / n), at = piece % (columns / n) * n * size;
+                r.address[l] = row * columns * size + (at ^ (rows ? row / each % rows * 16 : 0));
+            }
+            sum += bank_count(target_find("sm_80"), &r).wavefronts;
+        }
+    }
+    end_board(&b);
+    return sum;
+}
+
+Test(thread_banks, where_padding_has_no_room_chunks_change_places) {
+    static const struct {
+        int64_t type, columns;
+        int n;
+    } tile[] = {{TG_F16, 64, 8}, {TG_F16, 128, 8}, {TG_F32, 128, 4}, {TG_F16, 32, 8}, {TG_F16, 16, 8},
+                {TG_U8, 64, 16}, {TG_F32, 64, 1},  {TG_F64, 32, 2},  {TG_F16, 64, 2}, {TG_I16, 16, 4}};
+    static const int order[][2] = {{0, 1}, {8, 1}, {4, 1}, {2, 1}, {4, 2}, {2, 2}, {2, 4}};
+    for (size_t i = 0; i < sizeof tile / sizeof tile[0]; i++) {
+        const int64_t row = tile[i].columns * type_bytes(tile[i].type);
+        board b;
+        begin_board(&b, tile[i].type, 128, tile[i].columns);
+        fill_rows(&b, 10, tile[i].n);
+        read_own_rows(&b, 11, tile[i].n);
+        take_the_rest(&b, 12, 100);
+        thread_banks(&b.m.t, NULL);
+        text error = {0};
+        cr_assert(thread_verify(&b.m.t, &error), "%s", error.s);
+        cr_assert_eq(b.tile->layout.pitch, 0);
+        cr_assert_gt(b.tile->layout.xor_rows, 0, "tile %d", (int)i);
+        cr_assert(strstr(b.tile->layout.why, "lies at c ^ row"), "%s", b.tile->layout.why);
+        cr_assert(i > 0 ||
+                      strstr(b.tile->layout.gain, "16 bytes of padding a row are more than a block may have"),
+                  "%s", b.tile->layout.gain);
+        int64_t best = INT64_MAX;
+        for (int k = 0; k < 7; k++) {
+            if (order[k][0] == 0 || row % (order[k][0] * 16) == 0) {
+                const int64_t cost =
+                    swapped_cost(tile[i].type, tile[i].columns, tile[i].n, order[k][0], order[k][1]);
+                best = cost < best ? cost : best;
+            }
+        }
+        const int64_t cost = simulated(&b, 0); /* minus one wavefront for each warp that fills the rest */
+        cr_assert_eq(cost - 4, best, "tile %d: %d, at best %d", (int)i, (int)cost - 4, (int)best);
+        end_board(&b);
+    }
+}
+
+Test(thread_banks, where_padding_does_as_well_it_is_preferred) {
+    board b;
+    begin_board(&b, TG_F16, 128, 64);
+    fill_rows(&b, 10, 8);
+    read_own_rows(&b, 11, 8);
+    cr_expect_eq(chosen(&b), 8);
+    cr_expect_eq(b.tile->layout.xor_rows, 0);
+    end_board(&b);
 }
 
 Test(thread_banks, addresses_from_memory_are_not_counted) {

@@ -180,7 +180,7 @@ static int literal_level(const node *x) {
 /* ---- places -------------------------------------------------------------------------------------------- */
 
 bool cuda_layout_is_plain(const buffer *b) {
-    return b->space != TG_GLOBAL && b->layout.xor_chunk_log2 == 0;
+    return b->space != TG_GLOBAL;
 }
 
 int64_t cuda_extent(const buffer *b, int d) {

@@ -161,7 +161,7 @@ static bool gather(affine *a, const node *x, int64_t factor) {
 bool affine_of(const node *x, affine *out) {
     out->constant = 0;
     out->n = 0;
-    return type_is_integer(x->type) && gather(out, x, 1);
+    return type_is_integer(x->type) && x->type != TG_U64 && gather(out, x, 1); /* u64: not all are int64_t */
 }
 
 bool affine_subtract(affine *a, const affine *b) {

@@ -52,7 +52,7 @@ static const pass_info passes[] = {
     {"thread_dependent", "no statement is moved any more",
      "in a dependent launch: a wait before all that earlier launches may write or read"},
     {"thread_sync", "marked shares of collective operations", "a barrier wherever one of them needs it"},
-    {"thread_banks", "final widths of accesses", "the pitch of shared tiles with the fewest wavefronts"},
+    {"thread_banks", "final widths of accesses", "the map of shared tiles with the fewest wavefronts"},
     {"thread_arena", "no further shared buffer is made", "byte offsets and the total of shared memory"},
 };
 

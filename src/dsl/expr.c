@@ -158,8 +158,9 @@ static range range_shift(tg_op op, range a, range b, range whole) {
     if (b.lo < 0 || b.hi > 62) {
         return whole;
     }
-    if (op == TG_SHL) {
-        return range_mul(a, (range){(int64_t)1 << b.lo, (int64_t)1 << b.hi});
+    if (op == TG_SHL) { /* which wraps */
+        const range r = range_mul(a, (range){(int64_t)1 << b.lo, (int64_t)1 << b.hi});
+        return r.lo == INT64_MIN || r.hi == INT64_MAX ? whole : r;
     }
     range r = {a.lo >> b.lo, a.lo >> b.lo};
     r = widest(r, a.lo >> b.hi);
@@ -781,9 +782,6 @@ bool expr_walk(node *x, bool (*fn)(node *x, void *user), void *user) {
 
 node *expr_offset(arena *a, const node *ref) {
     const buffer *b = ref->buffer;
-    if (b->layout.xor_chunk_log2) {
-        tg_bug("expr_offset: '%s' is swizzled, which no pass makes yet", b->name);
-    }
     node *sum = NULL;
     int64_t stride = 1;
     for (int i = b->rank - 1; i >= 0; i--) {

@@ -40,12 +40,14 @@ typedef struct var {
     node *value; /* VAR_LET: what it names; NULL for an allreduce.  For analysis, not for evaluation */
 } var;
 
-/* How indices become an element offset inside shared memory; formed in one place, expr_offset(). */
+/* Where elements lie inside shared memory.  The pitch takes effect in expr_offset(); the exclusive or is in the
+ * indices of every access once thread_banks has chosen it, so that nobody else has to know of it. */
 typedef struct buffer_layout {
-    int64_t pitch;      /* elements from row to row (innermost dimension padded); 0: the innermost extent */
-    int xor_chunk_log2; /* 0: none.  Else 16-byte chunks are permuted by the row, reserved for later passes */
-    const char *why;    /* the reason for them, for people; NULL: as declared */
-    const char *gain;   /* what it saves */
+    int64_t pitch; /* elements from row to row (innermost dimension padded); 0: the innermost extent */
+    int xor_rows;  /* 0: none.  Else 16-byte chunk c of row r lies at chunk c ^ (r / xor_each % xor_rows) */
+    int xor_each;
+    const char *why;  /* the reason for them, for people; NULL: as declared */
+    const char *gain; /* what it saves */
 } buffer_layout;
 
 typedef struct buffer {

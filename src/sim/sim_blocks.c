@@ -364,12 +364,6 @@ static void compare_place(block_reader *r, const node *ref) {
             return;
         }
     }
-    if (ref->buffer->layout.xor_chunk_log2) {
-        for (int i = 0; i < ref->n; i++) {
-            r->axes |= axes_in(r, ref->arg[i]);
-        }
-        return;
-    }
     part p = {.kind = PART_RESIDUE,
               .modulus = space == TG_GLOBAL ? machine->sector_bytes : machine->banks * machine->bank_bytes};
     take_apart(r, expr_offset(&r->memory, ref), type_bytes(ref->buffer->type), &p.sum);

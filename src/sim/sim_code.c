@@ -393,10 +393,6 @@ static code_site *site_of(compiler *c, const node *ref, tg_loc at) {
         site->index[i] = cast_to(c, value_of(c, ref->arg[i]), TYPE_INDEX, ref->at);
         site->nlane_indices += site->index[i].uniform ? 0 : 1;
     }
-    if (ref->buffer->layout.xor_chunk_log2 != 0) { /* no matter of strides */
-        const node *offset = expr_offset(&c->code->memory, ref);
-        site->offset = spread(c, cast_to(c, value_of(c, offset), TYPE_INDEX, ref->at));
-    }
     return site;
 }
 

@@ -208,8 +208,8 @@ static const char *width_of(const gathering *g, const cost_row *x, node *ref) {
     if (x->bytes == g->e->s->target->max_access) {
         return arena_print(a, "%s, the widest there is", many);
     }
-    node *offset = ref->buffer->layout.xor_chunk_log2 ? NULL : spelled_out(g, expr_offset(a, ref));
-    if (!offset || !affine_of(offset, &f)) {
+    node *offset = spelled_out(g, expr_offset(a, ref));
+    if (!affine_of(offset, &f)) {
         return many;
     }
     const thread_stmt *loop = lanes > 1 ? NULL : walking_loop(g, offset);
@@ -267,10 +267,9 @@ static void gather_block(gathering *g, const thread_block *b) {
 static void gather_buffer(gathering *g, const buffer *b) {
     arena *a = &g->e->s->memory;
     if (b->space == TG_SHARED && !b->view_of && b->offset >= 0) {
-        const char *padded =
-            b->layout.pitch ? arena_print(a, ", rows %lld elements apart", (long long)b->layout.pitch) : "";
+        const char *map = b->layout.why ? arena_print(a, "; %s, %s", b->layout.why, b->layout.gain) : "";
         add_fact(g, EXPLAIN_PLACE, b->at,
-                 arena_print(a, "%s at byte %lld%s", b->name, (long long)b->offset, padded));
+                 arena_print(a, "%s at byte %lld%s", b->name, (long long)b->offset, map));
     }
 }
 
