@@ -102,16 +102,21 @@ def _replays(graph, n):
     return [_microseconds(a, b) for a, b in zip(events, events[1:])]
 
 
+# Of write and read before a cold call: long enough for Python to launch the call behind them.
+ROUNDS = 4
+
+
 def cold(gemv, call, seconds=SECONDS):
     cache = torch.empty(2 * l2_bytes() // 4, dtype=torch.float32, device="cuda")
     for _ in range(5):
         call(*gemv.sets[0])
     torch.cuda.synchronize()
     samples = []
-    for _ in range(max(10, min(500, int(seconds * 1e6 / 150)))):
+    for _ in range(max(10, min(1000, int(seconds * 1e6 / 150)))):
         start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        cache.zero_()
-        cache.sum()
+        for _ in range(ROUNDS):
+            cache.zero_()
+            cache.sum()
         start.record()
         call(*gemv.sets[0])
         stop.record()

@@ -288,6 +288,14 @@ static tg_bench_options with_defaults(const tg_bench_options *options) {
     return how;
 }
 
+tg_bench_options bench_glance(const tg_bench_options *options) {
+    tg_bench_options how = with_defaults(options);
+    how.seconds /= 10.0;
+    how.warm_up /= 10.0;
+    how.min_samples = how.min_samples < 5 ? how.min_samples : 5;
+    return how;
+}
+
 int bench_calls(bench_timer *t, tg_bench_call *call, void *user, int nsets, const tg_bench_options *options,
                 tg_bench_figures *figures) {
     *figures = (tg_bench_figures){0};

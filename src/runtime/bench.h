@@ -35,6 +35,9 @@ enum { BENCH_MAX_SETS = 256 };
  * at least and `most` at most. */
 int bench_sets(const device_info *device, double bytes, double times, int most);
 
+/* The same with a tenth of the time: enough to choose among variants. */
+tg_bench_options bench_glance(const tg_bench_options *options);
+
 /* The figures of n samples, which are sorted in place; launches, gave_up and clock_mhz are left 0. */
 void bench_summarise(double *us, int n, tg_bench_figures *figures);
 

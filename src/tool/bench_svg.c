@@ -125,9 +125,23 @@ static const bench_row *fastest(const panel *p, const char *name, bool is_defaul
     return best;
 }
 
+/* The fastest of those of its name. */
+static bool is_fastest_of_name(const panel *p, const bench_row *line) {
+    for (int i = 0; i < p->r->nrows; i++) {
+        const bench_row *other = &p->r->rows[i];
+        if (other != line && is_shown(p, other, line->kind) && strcmp(other->name, line->name) == 0 &&
+            (other->time[p->mode].median_us < line->time[p->mode].median_us ||
+             (other < line && other->time[p->mode].median_us <= line->time[p->mode].median_us))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Ceilings that were measured but are not what the problem is held against would only crowd the figure. */
 static bool is_mark(const panel *p, const bench_row *line) {
-    return is_shown(p, line, BENCH_LIBRARY) || is_shown(p, line, BENCH_ELSEWHERE) ||
+    return ((is_shown(p, line, BENCH_LIBRARY) || is_shown(p, line, BENCH_ELSEWHERE)) &&
+            is_fastest_of_name(p, line)) ||
            (is_shown(p, line, BENCH_CEILING) && bench_ceiling_of(p->r, line, p->mode) == line);
 }
 
