@@ -8,6 +8,8 @@
 #     ```text     what a run prints before its last line
 #     ```error    its mistakes, found by the builder or else by the simulator: then it must not pass
 #
+# After a comment <!-- does not compile --> stands a block that the C compiler refuses.
+#
 # Every word of kernel.h stands in one heading, in the index, and nothing else does; every link leads somewhere.
 #
 #     sh tests/language.sh            compares; TEGULA names the tool
@@ -39,7 +41,8 @@ extract() {
     awk -v work="$work" '
         function flush_block() {
             if (name == "") return
-            kind = wanted ~ /error/ ? "bad" : "good"
+            kind = options == "refused" ? "refused_" number : wanted ~ /error/ ? "bad" : "good"
+            if (kind ~ /refused/) print "#include <tegula/kernel.h>" >(work "/" kind ".c")
             printf "#line 1 \"example.c\"\n%s", text >(work "/" kind ".c")
             print number, name, line, kind, (wanted == "" ? "-" : wanted), options
             name = ""
@@ -54,6 +57,7 @@ extract() {
         inside { text = text $0 "\n" }
         inside && /^KERNEL\(/ { name = $0; sub(/^KERNEL\(/, "", name); sub(/\).*/, "", name) }
         { given = "" }
+        /^<!-- does not compile -->$/ { given = "refused" }
         /^<!-- -.* -->$/ { given = substr($0, 6, length($0) - 9) }
         END { flush_block() }' "$document" >"$work/blocks"
 }
@@ -114,6 +118,10 @@ for kind in good bad; do
     ${CC:-cc} -std=c11 $strict -Iinclude -shared -fPIC -o "$work/$kind.so" "$work/$kind.c" || exit 1
 done
 while read -r number name line kind wanted options; do
+    if [ "$options" = refused ]; then
+        ${CC:-cc} -std=c11 -Iinclude -fsyntax-only "$work/$kind.c" 2>/dev/null && fail "$document:$line: $name compiles"
+        continue
+    fi
     # shellcheck disable=SC2086
     make_outputs "$number" "$name" "$line" "$kind" "$wanted" $options
 done <"$work/blocks"
