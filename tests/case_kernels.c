@@ -1,0 +1,180 @@
+/* case_kernels.c -- small kernels that have broken tile compilers, for test_cases.c: each stands for its kind. */
+#include <tegula/kernel.h>
+
+/* A side effect feeds the address of a copy that would like to run ahead: done once an iteration. */
+KERNEL(drawn_slots) {
+    params(n, stages, threads, width);
+    tensor(a, I32, 10, width);
+    tensor(counter, I32, 2);
+    tensor(out, I32, 9, width);
+    grid(1) threads(threads) {
+        shared(slot, I32, 1);
+        shared(s, I32, width);
+        pipelined(k, n, stages) {
+            parallel(i, 1)
+                atomic_add(at(counter, 0), 1);
+            parallel(i, 1)
+                set(at(slot, i), at(counter, 0));
+            copy(from(a, at(slot, 0), 0), s);
+            parallel(i, width) {
+                atomic_add(at(counter, 1), 1);
+                set(at(out, k, i), at(s, sub(width - 1, i)));
+            }
+        }
+    }
+}
+
+/* One tile for every iteration, read twice: the next copy must wait for both readers. */
+KERNEL(two_readers) {
+    params(n, threads, width);
+    tensor(a, I32, 9, width);
+    tensor(first, I32, 9, width);
+    tensor(second, I32, 9, width);
+    grid(1) threads(threads) {
+        shared(s, I32, width);
+        serial(k, n) {
+            copy(from(a, k, 0), s);
+            parallel(i, width)
+                set(at(first, k, i), at(s, sub(width - 1, i)));
+            parallel(i, width)
+                set(at(second, k, i), neg(at(s, mod(add(i, 1), width))));
+        }
+    }
+}
+
+/* The same with two halves of the threads as the readers. */
+KERNEL(two_halves_read) {
+    params(n, threads, width);
+    tensor(a, I32, 9, width);
+    tensor(first, I32, 9, width);
+    tensor(second, I32, 9, width);
+    grid(1) threads(tid, threads) {
+        shared(s, I32, width);
+        serial(k, n) {
+            copy(from(a, k, 0), s);
+            when(lt(tid, threads / 2)) {
+                serial(i, ceildiv(width, threads / 2)) {
+                    let(at_first, add(mul(i, threads / 2), tid));
+                    when(lt(at_first, width))
+                        set(at(first, k, at_first), at(s, sub(width - 1, at_first)));
+                }
+            }
+            otherwise {
+                serial(i, ceildiv(width, threads - threads / 2)) {
+                    let(at_second, add(mul(i, threads - threads / 2), sub(tid, threads / 2)));
+                    when(lt(at_second, width))
+                        set(at(second, k, at_second), neg(at(s, mod(add(at_second, 1), width))));
+                }
+            }
+        }
+    }
+}
+
+/* Three copies, each used before the next one stands in the text. */
+KERNEL(three_groups) {
+    params(n, stages, threads, width);
+    tensor(a, I32, 9, width);
+    tensor(b, I32, 9, width);
+    tensor(c, I32, 9, width);
+    tensor(out, I32, 3, 9, width);
+    grid(1) threads(threads) {
+        shared(s, I32, width);
+        shared(t, I32, width);
+        shared(u, I32, width);
+        pipelined(k, n, stages) {
+            copy(from(a, k, 0), s);
+            parallel(i, width)
+                set(at(out, 0, k, i), at(s, sub(width - 1, i)));
+            copy(from(b, k, 0), t);
+            parallel(i, width)
+                set(at(out, 1, k, i), add(at(s, i), at(t, sub(width - 1, i))));
+            copy(from(c, k, 0), u);
+            parallel(i, width)
+                set(at(out, 2, k, i), sub(at(u, sub(width - 1, i)), at(t, i)));
+        }
+    }
+}
+
+/* Branches in branches, all with stores to shared memory that others read. */
+KERNEL(branches_in_branches) {
+    params(n, threads, width);
+    tensor(a, I32, 9, width);
+    tensor(out, I32, 9, width);
+    grid(1) threads(threads) {
+        shared(s, I32, width);
+        clear(s);
+        serial(k, n) {
+            when(ne(mod(k, 3), 0)) {
+                copy(from(a, k, 0), s);
+                when(eq(mod(k, 2), 0)) {
+                    parallel(i, width)
+                        when(lt(at(s, i), 40))
+                            set(at(s, i), add(at(s, i), 1000));
+                }
+                otherwise {
+                    parallel(i, width)
+                        when(ge(i, width / 2))
+                            set(at(s, i), neg(at(s, i)));
+                }
+            }
+            parallel(i, width)
+                set(at(out, k, i), at(s, sub(width - 1, i)));
+        }
+    }
+}
+
+/* A tile that hangs over the end on both sides, with a value for what is not there. */
+KERNEL(padded_with_a_value) {
+    params(rows, columns, tile_rows, tile_columns, threads);
+    tensor(a, F32, rows, columns);
+    tensor(out, F32, tile_rows, tile_columns);
+    grid(1) threads(threads) {
+        shared(s, F32, tile_rows, tile_columns);
+        copy(from(a, 0, 0), s, .outside = -99);
+        copy(s, out);
+    }
+}
+
+/* Every thread's value counts, in one element. */
+KERNEL(every_thread_adds) {
+    params(threads);
+    tensor(a, I32, threads);
+    tensor(sum, I32, 1);
+    tensor(most, I32, 1);
+    tensor(least, I32, 1);
+    grid(1) threads(tid, threads) {
+        atomic_add(at(sum, 0), 1);
+        atomic_max(at(most, 0), at(a, tid));
+        atomic_min(at(least, 0), at(a, tid));
+    }
+}
+
+/* Truths as elements of tensors, shared memory and fragments. */
+KERNEL(masked) {
+    params(threads, width);
+    tensor(mask, BOOL, width);
+    tensor(a, F16, width);
+    tensor(out, F16, width);
+    tensor(inverse, BOOL, width);
+    grid(1) threads(threads) {
+        shared(m, BOOL, width);
+        fragment(f, F16, width);
+        copy(mask, m);
+        copy(a, f);
+        parallel(i, width)
+            set(at(out, i), choose(at(m, sub(width - 1, i)), -7, at(f, i)));
+        parallel(i, width)
+            set(at(inverse, i), negate(at(m, i)));
+    }
+}
+
+/* An index below 0. */
+KERNEL(before_the_beginning) {
+    params(threads);
+    tensor(a, I32, 64);
+    tensor(out, I32, 64);
+    grid(1) threads(threads) {
+        parallel(i, 64)
+            set(at(out, i), at(a, sub(i, 1)));
+    }
+}

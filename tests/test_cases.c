@@ -1,0 +1,334 @@
+/* test_cases.c -- small kernels that have broken tile compilers: swept over sizes, threads and stages, held against
+ * values worked out here, by the tile reference and by the simulator.  Kernels are those of case_kernels.c. */
+#include "lower_run.h"
+
+#define KERNELS(X)                                                                                   \
+    X(drawn_slots)                                                                                   \
+    X(two_readers) X(two_halves_read) X(three_groups) X(branches_in_branches) X(padded_with_a_value) \
+        X(every_thread_adds) X(masked) X(before_the_beginning)
+#define PROTOTYPE(name) void name(void);
+KERNELS(PROTOTYPE)
+
+static const int64_t counts[] = {1, 31, 32, 48, 96, 256};
+static const int64_t widths[] = {1, 7, 8, 32, 37, 64};
+
+#define FOR_EACH(x, of)                                                \
+    for (size_t x##_at = 0; x##_at < sizeof of / sizeof *of; x##_at++) \
+        for (int64_t x = of[x##_at], x##_once = 1; x##_once; x##_once = 0)
+
+/* ---- both witnesses ------------------------------------------------------------------------------------ */
+
+enum { REFERENCE, SIMULATOR, WITNESSES };
+
+/* What each witness has made of the arguments. */
+typedef struct results {
+    const lowered *l;
+    witness_arg of[WITNESSES][LOWERED_ARGS];
+} results;
+
+/* From the arguments as l holds them. */
+static results run_both(const lowered *l) {
+    results r = {.l = l};
+    copy_args(l, r.of[REFERENCE]);
+    copy_args(l, r.of[SIMULATOR]);
+    run_reference(l, r.of[REFERENCE], 0);
+    run_simulator(l, r.of[SIMULATOR]);
+    return r;
+}
+
+static void end_both(results *r) {
+    free_args(r->l, r->of[REFERENCE]);
+    free_args(r->l, r->of[SIMULATOR]);
+}
+
+static const int32_t *input(const lowered *l, int arg) {
+    return l->args[arg].data;
+}
+
+static void expect_i32(const results *r, int arg, int64_t i, int64_t want) {
+    for (int w = 0; w < WITNESSES; w++) {
+        const int32_t *got = r->of[w][arg].data;
+        cr_assert_eq(got[i], want, "%s, %s: element %d of argument %d is %d instead of %d", r->l->name,
+                     w == REFERENCE ? "reference" : "simulator", (int)i, arg, got[i], (int)want);
+    }
+}
+
+static void start(lowered *l) {
+    expect_good(l);
+    fill_args(l, 0);
+}
+
+/* Taking any inserted barrier away is a race. */
+static void expect_none_to_spare(const char *name, tg_builder *build, tg_config config, int at_least) {
+    bool removed = true;
+    int n = 0;
+    for (; removed; n++) {
+        lowered l = lower(name, build, "sm_80", config);
+        expect_good(&l);
+        cr_assert(races_without(&l, n, &removed) || !removed, "%s: barrier %d is not needed", name, n);
+        finish(&l);
+    }
+    cr_assert_geq(n - 1, at_least, "%s: %d barriers", name, n - 1);
+}
+
+/* ---- pipelines ----------------------------------------------------------------------------------------- */
+
+Test(cases, a_side_effect_that_feeds_a_copy_happens_once_an_iteration) {
+    FOR_EACH(threads, counts) {
+        FOR_EACH(width, widths) {
+            for (int64_t n = 0; n <= 6; n += 1 + n / 2) {
+                const int64_t stages = (n + width + threads) % 6;
+                lowered l = LOWER("sm_80", drawn_slots, n, n, stages, stages, threads, threads, width, width);
+                start(&l);
+                memset(l.args[1].data, 0, l.args[1].bytes);
+                results r = run_both(&l);
+                expect_i32(&r, 1, 0, n);
+                expect_i32(&r, 1, 1, n * width);
+                for (int64_t i = 0; i < n * width; i++) {
+                    expect_i32(&r, 2, i, input(&l, 0)[(i / width + 1) * width + width - 1 - i % width]);
+                }
+                end_both(&r);
+                finish(&l);
+            }
+        }
+    }
+}
+
+Test(cases, three_copies_with_their_users_between_them) {
+    FOR_EACH(threads, counts) {
+        for (int64_t stages = 0; stages <= 6; stages++) {
+            const int64_t width = widths[(size_t)(stages + threads) % 6];
+            for (int64_t n = 0; n <= 9; n += 3) {
+                lowered l =
+                    LOWER("sm_80", three_groups, n, n, stages, stages, threads, threads, width, width);
+                start(&l);
+                results r = run_both(&l);
+                for (int64_t i = 0; i < n * width; i++) {
+                    const int64_t other = i / width * width + width - 1 - i % width;
+                    const int32_t *a = input(&l, 0), *b = input(&l, 1), *c = input(&l, 2);
+                    expect_i32(&r, 3, i, a[other]);
+                    expect_i32(&r, 3, 9 * width + i, a[i] + b[other]);
+                    expect_i32(&r, 3, 18 * width + i, c[other] - b[i]);
+                }
+                end_both(&r);
+                finish(&l);
+            }
+        }
+    }
+}
+
+/* Lets one group more in flight at wait number *n. */
+static bool loosen(thread_block *b, int *n) {
+    for (thread_stmt *s = b->first; s; s = s->next) {
+        if (s->kind == THREAD_WAIT && (*n)-- == 0) {
+            s->count++;
+            return true;
+        }
+        if (loosen(&s->body, n) || loosen(&s->otherwise, n)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* races_without() of a barrier that is not there: the simulator's word on the kernel as it is. */
+static bool is_faulty(lowered *l) {
+    bool removed;
+    return races_without(l, 1000, &removed);
+}
+
+Test(cases, waits_let_as_many_groups_in_flight_as_can_be) {
+    for (int64_t stages = 2; stages <= 6; stages++) {
+        bool more = true;
+        for (int wait = -1; more; wait++) {
+            lowered l = LOWER("sm_80", three_groups, n, 9, stages, stages, threads, 32, width, 32);
+            expect_good(&l);
+            int n = wait;
+            more = wait < 0 || loosen(&l.made.thread->body, &n);
+            cr_assert_eq(is_faulty(&l), more && wait >= 0, "%d stages, wait %d", (int)stages, wait);
+            cr_assert(more || wait > 0, "there are no waits");
+            finish(&l);
+        }
+    }
+}
+
+/* ---- barriers ------------------------------------------------------------------------------------------ */
+
+static void expect_both_readers(lowered *l, int64_t n, int64_t width) {
+    start(l);
+    results r = run_both(l);
+    for (int64_t i = 0; i < n * width; i++) {
+        const int64_t row = i / width * width, column = i % width;
+        expect_i32(&r, 1, i, input(l, 0)[row + width - 1 - column]);
+        expect_i32(&r, 2, i, -input(l, 0)[row + (column + 1) % width]);
+    }
+    end_both(&r);
+    finish(l);
+}
+
+Test(cases, a_tile_is_written_again_after_both_of_its_readers) {
+    FOR_EACH(threads, counts) {
+        FOR_EACH(width, widths) {
+            for (int64_t n = 0; n <= 9; n += 3) {
+                lowered l = LOWER("sm_80", two_readers, n, n, threads, threads, width, width);
+                expect_both_readers(&l, n, width);
+                if (threads >= 2) {
+                    l = LOWER("sm_80", two_halves_read, n, n, threads, threads, width, width);
+                    expect_both_readers(&l, n, width);
+                }
+            }
+        }
+    }
+}
+
+Test(cases, that_takes_two_barriers_an_iteration_and_none_is_to_spare) {
+    const tg_config block = TG_CONFIG(n, 3, threads, 64, width, 64);
+    expect_none_to_spare("two_readers", two_readers, block, 2);
+    expect_none_to_spare("two_halves_read", two_halves_read, block, 2);
+    lowered l = lower("two_readers", two_readers, "sm_80", block);
+    cr_assert_eq(tally_of(&l).of[THREAD_BARRIER], 2);
+    finish(&l);
+}
+
+Test(cases, stores_in_branches_of_branches) {
+    FOR_EACH(threads, counts) {
+        FOR_EACH(width, widths) {
+            lowered l = LOWER("sm_80", branches_in_branches, n, 9, threads, threads, width, width);
+            start(&l);
+            results r = run_both(&l);
+            int64_t s[64] = {0};
+            for (int64_t k = 0; k < 9; k++) {
+                for (int64_t i = 0; i < width && k % 3 != 0; i++) {
+                    s[i] = input(&l, 0)[k * width + i];
+                    s[i] = k % 2 == 0 ? s[i] + (s[i] < 40 ? 1000 : 0) : i >= width / 2 ? -s[i] : s[i];
+                }
+                for (int64_t i = 0; i < width; i++) {
+                    expect_i32(&r, 1, k * width + i, s[width - 1 - i]);
+                }
+            }
+            end_both(&r);
+            finish(&l);
+        }
+    }
+    expect_none_to_spare("branches_in_branches", branches_in_branches,
+                         TG_CONFIG(n, 9, threads, 64, width, 64), 2);
+}
+
+/* ---- bounds -------------------------------------------------------------------------------------------- */
+
+static void put_floats(lowered *l, int arg) {
+    float *x = l->args[arg].data;
+    for (size_t i = 0; i < l->args[arg].bytes / sizeof *x; i++) {
+        x[i] = (float)i / 4 + 1;
+    }
+}
+
+Test(cases, what_is_not_there_has_the_value_that_was_asked_for) {
+    static const struct {
+        int64_t rows, columns, tile_rows, tile_columns;
+    } shape[] = {{60, 60, 64, 64},  {1, 1, 8, 8},    {7, 13, 8, 16},
+                 {64, 48, 16, 104}, {3, 64, 16, 64}, {16, 104, 16, 104}};
+    for (size_t i = 0; i < sizeof shape / sizeof shape[0]; i++) {
+        FOR_EACH(threads, counts) {
+            const int64_t tile_columns = shape[i].tile_columns, columns = shape[i].columns;
+            lowered l = LOWER("sm_80", padded_with_a_value, rows, shape[i].rows, columns, columns, tile_rows,
+                              shape[i].tile_rows, tile_columns, tile_columns, threads, threads);
+            start(&l);
+            put_floats(&l, 0);
+            results r = run_both(&l);
+            for (int64_t at = 0; at < shape[i].tile_rows * tile_columns; at++) {
+                const int64_t row = at / tile_columns, column = at % tile_columns;
+                const bool is_there = row < shape[i].rows && column < columns;
+                const float want = is_there ? (float)(row * columns + column) / 4 + 1 : -99;
+                for (int w = 0; w < WITNESSES; w++) {
+                    cr_assert_eq(((const float *)r.of[w][1].data)[at], want, "tile %d, element %d", (int)i,
+                                 (int)at);
+                }
+            }
+            end_both(&r);
+            finish(&l);
+        }
+    }
+}
+
+/* The lines of a kernel's findings. */
+static void expect_finding(int status, const findings *f, const char *part) {
+    text t = {0};
+    findings_print(f, &t);
+    cr_assert_eq(status, TG_OK);
+    cr_assert(findings_failed(f, false) && t.s && strstr(t.s, part), "%s", t.s ? t.s : "no finding");
+    text_free(&t);
+}
+
+Test(cases, an_index_below_zero_is_found_by_both_witnesses) {
+    FOR_EACH(threads, counts) {
+        lowered l = LOWER("sm_80", before_the_beginning, threads, threads);
+        start(&l);
+        witness_arg args[LOWERED_ARGS];
+        reference_result reference = {0};
+        sim_result sim = {0};
+        text error = {0};
+        copy_args(&l, args);
+        int status =
+            tile_reference_run(l.made.kernel, l.nargs, args, &(reference_options){0}, &reference, &error);
+        expect_finding(status, &reference.findings, "out of bounds");
+        status = sim_run(l.made.thread, l.nargs, args, &(sim_options){0}, &sim, &error);
+        expect_finding(status, &sim.findings, "out of bounds");
+        reference_free(&reference);
+        sim_free(&sim);
+        text_free(&error);
+        free_args(&l, args);
+        finish(&l);
+    }
+}
+
+/* ---- atomics, truths ----------------------------------------------------------------------------------- */
+
+Test(cases, every_threads_value_reaches_an_atomic) {
+    FOR_EACH(threads, counts) {
+        lowered l = LOWER("sm_80", every_thread_adds, threads, threads);
+        start(&l);
+        int32_t *a = l.args[0].data, most = INT32_MIN, least = INT32_MAX;
+        for (int64_t i = 0; i < threads; i++) {
+            a[i] = (int32_t)((i * 37 + 11) % 251) - 100;
+            most = a[i] > most ? a[i] : most;
+            least = a[i] < least ? a[i] : least;
+        }
+        *(int32_t *)l.args[1].data = 5;
+        *(int32_t *)l.args[2].data = -1000;
+        *(int32_t *)l.args[3].data = 1000;
+        results r = run_both(&l);
+        expect_i32(&r, 1, 0, 5 + threads);
+        expect_i32(&r, 2, 0, most);
+        expect_i32(&r, 3, 0, least);
+        end_both(&r);
+        finish(&l);
+    }
+}
+
+Test(cases, truths_are_bytes_in_every_space) {
+    FOR_EACH(threads, counts) {
+        FOR_EACH(width, widths) {
+            lowered l = LOWER("sm_80", masked, threads, threads, width, width);
+            start(&l);
+            unsigned char *mask = l.args[0].data;
+            uint16_t *a = l.args[1].data;
+            for (int64_t i = 0; i < width; i++) {
+                mask[i] = i % 3 == 1;
+                a[i] = (uint16_t)value_real(TG_F16, (double)i / 4).bits;
+            }
+            results r = run_both(&l);
+            for (int w = 0; w < WITNESSES; w++) {
+                const uint16_t *out = r.of[w][2].data;
+                const unsigned char *inverse = r.of[w][3].data;
+                for (int64_t i = 0; i < width; i++) {
+                    const double want = (width - 1 - i) % 3 == 1 ? -7 : (double)i / 4;
+                    cr_assert_eq(out[i], (uint16_t)value_real(TG_F16, want).bits, "element %d", (int)i);
+                    cr_assert_eq(inverse[i], i % 3 != 1, "truth %d", (int)i);
+                }
+            }
+            end_both(&r);
+            finish(&l);
+        }
+    }
+}
