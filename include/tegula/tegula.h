@@ -508,6 +508,53 @@ TG_API int tg_tuned_file(const char *path);
 /* The same from memory; the bytes are not needed afterwards. */
 TG_API int tg_tuned_memory(const void *bytes, size_t size);
 
+/* ---- tuning in a program --------------------------------------------------------------------------------- */
+
+/* What tg_tune() asks of the program.  Each may be NULL; all are called by the thread that called tg_tune(). */
+typedef struct tg_tune_calls {
+    /* Before the launch whose result is looked at: sets back what the kernel adds to or changes in place, of argument
+     * set 0.  TG_OK, or a code that ends the tuning. */
+    int (*reset)(void *user);
+    /* After it, when the GPU is done: is what lies in the outputs of set 0 right?  NULL: every result is. */
+    bool (*is_right)(void *user, const tg_config *config);
+    /* After each configuration; `best` NULL and 0 before any was right.  False ends the tuning with what is known. */
+    bool (*progress)(void *user, int done, int total, const tg_config *best, double best_us);
+    void *user;
+} tg_tune_calls;
+
+/* All zeros: the defaults. */
+typedef struct tg_tune_options {
+    tg_tune_calls calls;
+    int nsets;          /* sets of arguments, see tg_bench_calls(); 0: 1 */
+    tg_bench_mode mode; /* of the best few; with one set that fits the L2 cache, cold mode is what counts */
+    double seconds;     /* ends after so long, and tries likely configurations first; 0: all */
+    int jobs;           /* threads that compile; 0: one a processor, 8 at most */
+    const char *
+        records; /* a file: every result is added, and what it has already is not measured again; NULL: none */
+    uint64_t seed; /* of the order, where .seconds is set */
+} tg_tune_options;
+
+typedef struct tg_tune_result {
+    tg_config
+        config; /* params and tunables of the fastest right configuration; names borrowed from the call */
+    tg_bench_figures figures; /* of it */
+    int tried, right;         /* configurations */
+} tg_tune_result;
+
+/* Times `configs` (tunables, merged over `params`) on the current context's device, else device 0: compiles in
+ * threads, compares by calls.is_right, races (a short look at each, then the best few in turn), and leaves the fastest.
+ * `args`: nsets times nargs, set by set; the kernel really runs on them, many times.  Nothing else should use the GPU
+ * meanwhile.
+ *
+ * All happens in this process, so a kernel that hangs hangs it, and one that leaves an illegal address ends with
+ * TG_EDRIVER and a lost context; `tegula tune` contains both in processes of its own.  Records are those of `tegula
+ * tune`: a program that calls tg_tuned_file() with the same file, or has TEGULA_TUNED set to it, uses them.
+ *
+ * TG_OK; TG_EKERNEL: no configuration is right (tg_error() has the first reason); TG_EARG, TG_ENODEVICE,
+ * TG_ENOCOMPILER, TG_EDRIVER, TG_ENOMEM, or what calls.reset answered.  `options` may be NULL. */
+TG_API int tg_tune(tg_jit *jit, tg_config params, int nconfigs, const tg_config *configs, int nargs,
+                   const tg_arg *args, const tg_tune_options *options, tg_tune_result *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -42,7 +42,7 @@ typedef struct variant {
     char *why; /* of FAILED */
     launch_plan *plan;
     const image *image;
-    uint64_t text;      /* digest, for debug builds; 0: not to be compared */
+    uint64_t text;      /* image_text_digest(); 0: not to be compared */
     tg_config packed;   /* what it was built from where it came from a pack .. */
     char *packed_names; /* .. else NULL */
     pthread_mutex_t load_lock;
@@ -833,6 +833,10 @@ int tg_wait(tg_jit *jit, void *stream) {
 
 /* ---- for the tool -------------------------------------------------------------------------------------- */
 
+const char *jit_name(const tg_jit *jit) {
+    return jit->name;
+}
+
 void jit_set(tg_jit *jit, const jit_settings *settings) {
     jit->settings = *settings;
 }
@@ -853,7 +857,7 @@ int jit_compile(tg_jit *jit, const tg_config *config, const char *target_name, j
         status = status ? status : keep_binding(jit, config, &at, (binding){.variant = v}, &b);
     }
     if (status == TG_OK) {
-        *out = (jit_compiled){b->variant->image, b->variant->plan};
+        *out = (jit_compiled){b->variant->image, b->variant->plan, b->variant->text};
     }
     return status;
 }

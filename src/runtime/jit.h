@@ -27,6 +27,7 @@ typedef struct {
     bool ignores_records; /* tunables that are not given have their defaults */
 } jit_settings;
 
+const char *jit_name(const tg_jit *jit);
 /* Before the first launch. */
 void jit_set(tg_jit *jit, const jit_settings *settings);
 
@@ -35,6 +36,7 @@ void jit_set(tg_jit *jit, const jit_settings *settings);
 typedef struct {
     const image *image;
     const launch_plan *plan;
+    uint64_t code; /* image_text_digest() of the CUDA text */
 } jit_compiled;
 int jit_compile(tg_jit *jit, const tg_config *config, const char *target_name, jit_compiled *out);
 

@@ -13,6 +13,20 @@ enum { SHOWN = 10 };
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
+/* Order of two reasons, numbers in them left out: "32 * 64 threads" and "16 * 256 threads" are one reason. */
+static int compare_reasons(const char *a, const char *b) {
+    static const char digits[] = "0123456789";
+    for (;;) {
+        a += strspn(a, digits);
+        b += strspn(b, digits);
+        if (!*a || *a != *b) {
+            return (unsigned char)*a - (unsigned char)*b;
+        }
+        a++;
+        b++;
+    }
+}
+
 /* Timed with care before looked at, then by time; what failed comes last, in the order of the statuses. */
 static const tune_problem *sorted_problem;
 
@@ -21,7 +35,7 @@ static int by_result(const void *a, const void *b) {
     const tune_outcome *y = &sorted_problem->points[*(const int *)b].out;
     const int failed_x = x->status != RECORD_OK, failed_y = y->status != RECORD_OK;
     if (failed_x || failed_y) {
-        const int reasons = strcmp(x->reason, y->reason);
+        const int reasons = compare_reasons(x->reason, y->reason);
         return failed_x != failed_y     ? failed_x - failed_y
                : x->status != y->status ? (int)x->status - (int)y->status
                : reasons                ? reasons
@@ -108,21 +122,24 @@ static void print_times(const tune *t, const tune_problem *p, const int *order, 
     }
 }
 
-/* Equal reasons stand together: one line with the first configuration of them, all with -v. */
+/* Equal reasons stand together: one line with the first configuration of them; with -v all, each with its own. */
 static void print_failures(const tune *t, const tune_problem *p, const int *order, int from, int n,
                            text *out) {
     for (int i = from; i < n;) {
         const tune_outcome *x = &p->points[order[i]].out;
         int equal = 1;
         while (i + equal < n && p->points[order[i + equal]].out.status == x->status &&
-               strcmp(p->points[order[i + equal]].out.reason, x->reason) == 0) {
+               compare_reasons(p->points[order[i + equal]].out.reason, x->reason) == 0) {
             equal++;
         }
         text_print(out, "  %4d %s: %s\n", equal, record_status_name(x->status), x->reason);
         for (int j = 0; j < (t->o->verbose ? equal : 1); j++) {
             const tg_config config = tune_config(p, order[i + j]);
-            text_add(out, j || t->o->verbose ? "         " : "         such as ");
+            text_add(out, t->o->verbose ? "         " : "         such as ");
             report_config(&config, out);
+            if (t->o->verbose) {
+                text_print(out, "  %s", p->points[order[i + j]].out.reason);
+            }
             text_add(out, "\n");
         }
         i += equal;
