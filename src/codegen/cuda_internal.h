@@ -148,6 +148,8 @@ void cuda_line(printer *p, tg_loc at, const char *format, ...)
     ;
 /* The n characters at s as a whole line, without indentation and #line. */
 void cuda_text_line(cuda_text *out, tg_loc at, const char *s, size_t n);
+/* The line that is open names the element. */
+void cuda_note_place(cuda_text *out, const node *ref);
 void cuda_text_append(cuda_text *out, const cuda_text *more);
 
 void cuda_block(printer *p, const thread_block *b);

@@ -24,6 +24,25 @@ static void record_line(cuda_text *out, tg_loc at) {
     out->line[out->nlines++] = at;
 }
 
+static void record_place(cuda_text *out, const node *ref, int line) {
+    const bool is_full =
+        out->nplaces == 0 || (out->nplaces >= 32 && (out->nplaces & (out->nplaces - 1)) == 0);
+    if (is_full) {
+        const size_t capacity = out->nplaces == 0 ? 32 : 2 * (size_t)out->nplaces;
+        cuda_place *more = realloc(out->place, capacity * sizeof *more);
+        if (!more) {
+            out->text.failed = true;
+            return;
+        }
+        out->place = more;
+    }
+    out->place[out->nplaces++] = (cuda_place){ref, line};
+}
+
+void cuda_note_place(cuda_text *out, const node *ref) {
+    record_place(out, ref, out->nlines + 1);
+}
+
 void cuda_text_line(cuda_text *out, tg_loc at, const char *s, size_t n) {
     text_add_n(&out->text, s, n);
     text_add(&out->text, "\n");
@@ -159,11 +178,15 @@ void cuda_line(printer *p, tg_loc at, const char *format, ...) {
 void cuda_text_free(cuda_text *c) {
     text_free(&c->text);
     free(c->line);
+    free(c->place);
     *c = (cuda_text){0};
 }
 
 void cuda_text_append(cuda_text *out, const cuda_text *more) {
     text_add_n(&out->text, more->text.s ? more->text.s : "", more->text.length);
+    for (int i = 0; i < more->nplaces; i++) {
+        record_place(out, more->place[i].ref, out->nlines + more->place[i].line);
+    }
     for (int i = 0; i < more->nlines; i++) {
         record_line(out, more->line[i]);
     }

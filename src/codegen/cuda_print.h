@@ -7,10 +7,18 @@
 
 #include "codegen/thread.h"
 
+/* An element of memory is named in that line. */
+typedef struct cuda_place {
+    const node *ref; /* the kernel's */
+    int line;        /* from 1 */
+} cuda_place;
+
 typedef struct cuda_text {
     text text;
     tg_loc *line; /* line[i]: the DSL place of text line i + 1; file NULL where there is none */
     int nlines;
+    cuda_place *place;
+    int nplaces;
     int body_line; /* the first line after the prelude, from 1 */
 } cuda_text;
 

@@ -79,7 +79,8 @@ struct thread_stmt {
     const char *format;
     node **values;
     int nvalues;
-    int check; /* index into thread_kernel.checks */
+    int check;       /* index into thread_kernel.checks */
+    tg_loc apart[2]; /* THREAD_BARRIER that nobody wrote: the accesses that it keeps in this order */
     thread_block body, otherwise;
 };
 

@@ -818,6 +818,8 @@ static void prune(sync_state *st) {
         if (st->first) {
             set_barrier(barrier, true);
             barrier->why = reason(st, st->first, st->second);
+            barrier->apart[0] = st->first->at;
+            barrier->apart[1] = st->second->at;
         } else {
             unlink_barrier(&st->item[i]);
         }

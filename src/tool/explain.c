@@ -93,13 +93,22 @@ typedef struct gathering {
     const thread_stmt *let[MAX_LETS]; /* in order */
 } gathering;
 
-static void add_fact(gathering *g, explain_fact_kind kind, tg_loc at, const char *what) {
-    explained *e = g->e;
-    for (int i = 0; i < e->nfacts; i++) { /* passes copy statements */
+/* Passes copy statements. */
+static bool is_known(const explained *e, const explain_fact *x) {
+    for (int i = 0; i < e->nfacts; i++) {
         const explain_fact *f = &e->fact[i];
-        if (f->kind == kind && f->at.line == at.line && strcmp(f->text, what) == 0) {
-            return;
+        if (f->kind == x->kind && f->at.line == x->at.line && strcmp(f->text, x->text) == 0 &&
+            f->apart[0].line == x->apart[0].line && f->apart[1].line == x->apart[1].line) {
+            return true;
         }
+    }
+    return false;
+}
+
+static void add(gathering *g, explain_fact x) {
+    explained *e = g->e;
+    if (is_known(e, &x)) {
+        return;
     }
     if (e->nfacts == g->capacity) {
         explain_fact *more = ARENA_ARRAY(&e->s->memory, explain_fact, 2 * g->capacity + 16);
@@ -109,14 +118,24 @@ static void add_fact(gathering *g, explain_fact_kind kind, tg_loc at, const char
         e->fact = more;
         g->capacity = 2 * g->capacity + 16;
     }
-    e->fact[e->nfacts++] = (explain_fact){kind, at, what};
+    e->fact[e->nfacts++] = x;
+}
+
+static void add_fact(gathering *g, explain_fact_kind kind, tg_loc at, const char *what) {
+    add(g, (explain_fact){.kind = kind, .at = at, .text = what});
+}
+
+static void add_barrier(gathering *g, const thread_stmt *s) {
+    explain_fact x = {.kind = EXPLAIN_BARRIER, .at = s->at, .text = s->why ? s->why : "as written"};
+    memcpy(x.apart, s->apart, sizeof x.apart);
+    add(g, x);
 }
 
 static void gather_statement(gathering *g, const thread_stmt *s) {
     arena *a = &g->e->s->memory;
     switch (s->kind) {
     case THREAD_BARRIER:
-        add_fact(g, EXPLAIN_BARRIER, s->at, s->why ? s->why : "as written");
+        add_barrier(g, s);
         break;
     case THREAD_IF:
         add_fact(g, EXPLAIN_CONDITION, s->at, expr_text(a, s->value));
@@ -354,6 +373,16 @@ static void sort_rows(explained *e) {
     }
 }
 
+static void find_cuda_lines(explained *e) {
+    const cuda_text *cuda = &e->s->result.cuda;
+    e->cuda_line = ARENA_ARRAY(&e->s->memory, int, e->cost.n + 1);
+    for (int i = 0; i < e->cost.n; i++) {
+        for (int j = 0; j < cuda->nplaces && !e->cuda_line[i]; j++) {
+            e->cuda_line[i] = cuda->place[j].ref == e->cost.row[i].ref ? cuda->place[j].line : 0;
+        }
+    }
+}
+
 static int simulate(const options *o, arguments *all, explained *e) {
     const subject_step *step = own_step(e->s);
     witness_arg args[INPUTS_MAX];
@@ -412,6 +441,7 @@ int explain_make(const options *o, subject *s, explained *out) {
     if (!status) {
         compile(out);
         sort_rows(out);
+        find_cuda_lines(out);
         gather(out);
         estimate(out);
     }

@@ -26,6 +26,8 @@ typedef struct explain_fact {
     explain_fact_kind kind;
     tg_loc at;
     const char *text;
+    tg_loc apart
+        [2]; /* EXPLAIN_BARRIER: the accesses that it keeps in order; file NULL: it stands in the source */
 } explain_fact;
 
 typedef struct explained {
@@ -34,6 +36,7 @@ typedef struct explained {
     cost_counter cost;
     const char **why; /* of each row of costs; "": nothing is known */
     int *order;       /* rows of costs in the order of the source */
+    int *cuda_line;   /* of each row of costs: where the CUDA text has it, from 1; 0: not found */
     trace trace;      /* where pictures are wanted */
     sim_result sim;
     bool has_failed; /* findings, of the blocks that ran */
@@ -66,8 +69,28 @@ double cost_efficiency(const cost_row *x); /* least by actual sectors or wavefro
 /* At most 100 columns; colour where the output is a terminal. */
 void explain_text(const options *o, const explained *e, text *out);
 void explain_findings(const explained *e, text *out);
+/* Its part above the accesses: "  name   words", in columns. */
+void explain_launch(const explained *e, text *out);
 /* Two kernels side by side, the differences first. */
 void explain_compare(const explained *a, const explained *b, text *out);
+
+/* The same as a table: a figure of both, where they have it. */
+enum { EXPLAIN_LINES = 128 };
+typedef struct explain_difference {
+    char name[96];
+    char words[2][96];
+    bool is_there[2];
+} explain_difference;
+typedef struct explain_differences {
+    int n;
+    explain_difference item[EXPLAIN_LINES];
+} explain_differences;
+explain_differences *explain_table(const explained *a, const explained *b); /* in a's memory */
+bool explain_differs(const explain_difference *d);
+
+/* One page without anything outside: C and CUDA side by side, costs, pictures, decisions.  One kernel, or two with
+ * their differences first. */
+void explain_html(const explained *const *all, int n, text *out);
 /* One object; docs/explain.md says what its fields mean. */
 struct json;
 void explain_json(const explained *e, const char *key, struct json *j);

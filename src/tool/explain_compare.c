@@ -8,18 +8,10 @@
 
 #include "tool/explain.h"
 
-enum { MAX_LINES = 128, NAME_WIDTH = 39, VALUE_WIDTH = 30 };
+enum { NAME_WIDTH = 39, VALUE_WIDTH = 30 };
 
-typedef struct line {
-    char name[96];
-    char words[2][96];
-    bool is_there[2];
-} line;
-
-typedef struct table {
-    int n;
-    line item[MAX_LINES];
-} table;
+typedef explain_difference line;
+typedef explain_differences table;
 
 static line *line_named(table *t, const char *name) {
     for (int i = 0; i < t->n; i++) {
@@ -27,7 +19,7 @@ static line *line_named(table *t, const char *name) {
             return &t->item[i];
         }
     }
-    if (t->n == MAX_LINES) {
+    if (t->n == EXPLAIN_LINES) {
         return NULL;
     }
     line *l = &t->item[t->n++];
@@ -167,7 +159,7 @@ static void add_accesses(table *t, int side, const explained *e) {
 
 /* ---- printing ------------------------------------------------------------------------------------------ */
 
-static bool differs(const line *l) {
+bool explain_differs(const explain_difference *l) {
     return l->is_there[0] != l->is_there[1] || strcmp(l->words[0], l->words[1]) != 0;
 }
 
@@ -182,27 +174,31 @@ static void print_part(const table *t, bool wants_different, const char *title, 
     text_print(out, "%-*s  %-*.*s  %.*s\n", NAME_WIDTH + 2, title, VALUE_WIDTH - 5, VALUE_WIDTH - 5,
                a->s->kernel->name, VALUE_WIDTH, b->s->kernel->name);
     for (int i = 0; i < t->n; i++) {
-        if (differs(&t->item[i]) == wants_different) {
+        if (explain_differs(&t->item[i]) == wants_different) {
             print_line(&t->item[i], out);
         }
     }
 }
 
-void explain_compare(const explained *a, const explained *b, text *out) {
+explain_differences *explain_table(const explained *a, const explained *b) {
     const explained *const both[] = {a, b};
-    static table t;
-    t.n = 0;
+    table *t = ARENA_NEW(&a->s->memory, table);
     for (int i = 0; i < 2; i++) {
-        add_axes(&t, i, "threads, x first", both[i]->s->result.thread->threads,
+        add_axes(t, i, "threads, x first", both[i]->s->result.thread->threads,
                  both[i]->s->result.thread->thread_var);
-        add_accesses(&t, i, both[i]);
+        add_accesses(t, i, both[i]);
     }
     for (int i = 0; i < 2; i++) {
-        add_memory(&t, i, both[i]);
-        add_launch(&t, i, both[i]);
-        add_config(&t, i, both[i]);
+        add_memory(t, i, both[i]);
+        add_launch(t, i, both[i]);
+        add_config(t, i, both[i]);
     }
-    print_part(&t, true, "what differs", a, b, out);
+    return t;
+}
+
+void explain_compare(const explained *a, const explained *b, text *out) {
+    const table *t = explain_table(a, b);
+    print_part(t, true, "what differs", a, b, out);
     text_add(out, "\n");
-    print_part(&t, false, "what does not", a, b, out);
+    print_part(t, false, "what does not", a, b, out);
 }

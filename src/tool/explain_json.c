@@ -65,6 +65,11 @@ static void add_access(json *j, const explained *e, int i) {
         json_real(j, "lanes_at_one_address", cost_per_request(x, x->at_one_address));
     }
     json_string(j, "why", e->why[i]);
+    if (e->cuda_line[i]) {
+        json_int(j, "cuda_line", e->cuda_line[i]);
+    } else {
+        json_string(j, "cuda_line", NULL);
+    }
     json_end(j);
 }
 
@@ -138,6 +143,16 @@ static void add_counted(json *j, const cost_counter *c) {
     json_end(j);
 }
 
+/* The accesses that a barrier keeps in order. */
+static void add_apart(json *j, const explain_fact *f) {
+    static const char *const keys[] = {"first", "second"};
+    for (int i = 0; i < 2 && f->apart[0].file; i++) {
+        json_object(j, keys[i]);
+        add_place(j, f->apart[i]);
+        json_end(j);
+    }
+}
+
 static void add_facts(json *j, const explained *e) {
     json_array(j, "decisions");
     for (int i = 0; i < e->nfacts; i++) {
@@ -145,6 +160,7 @@ static void add_facts(json *j, const explained *e) {
         json_string(j, "kind", explain_fact_name(e->fact[i].kind));
         add_place(j, e->fact[i].at);
         json_string(j, "text", e->fact[i].text);
+        add_apart(j, &e->fact[i]);
         json_end(j);
     }
     json_end(j);

@@ -317,6 +317,15 @@ static void put_accesses(const printer *p, const explained *e) {
 
 /* ---- decisions ----------------------------------------------------------------------------------------- */
 
+/* With the places of the two accesses that a barrier keeps in order. */
+static const char *fact_words(const explained *e, const explain_fact *f) {
+    if (!f->apart[0].file) {
+        return f->text;
+    }
+    return arena_print(&e->s->memory, "%s: %s:%d, then %s:%d", f->text, base_name(f->apart[0].file),
+                       f->apart[0].line, base_name(f->apart[1].file), f->apart[1].line);
+}
+
 static void put_facts(const printer *p, const explained *e, explain_fact_kind kind, const char *title) {
     bool has_title = false;
     for (int i = 0; i < e->nfacts; i++) {
@@ -329,7 +338,7 @@ static void put_facts(const printer *p, const explained *e, explain_fact_kind ki
             }
             has_title = true;
             snprintf(label, sizeof label, "  %s:%-5d", base_name(f->at.file), f->at.line);
-            put_words(p, label, (int)strlen(label) + 1, f->text);
+            put_words(p, label, (int)strlen(label) + 1, fact_words(e, f));
         }
     }
 }
@@ -374,15 +383,24 @@ void explain_findings(const explained *e, text *out) {
     }
 }
 
+static void put_summary(const printer *p, const explained *e) {
+    put_launch(p, e);
+    put_registers(p, e);
+    put_room(p, e);
+    put_memory(p, e);
+    put_counted(p, e);
+}
+
+void explain_launch(const explained *e, text *out) {
+    const printer p = {out, false};
+    put_summary(&p, e);
+}
+
 void explain_text(const options *o, const explained *e, text *out) {
     const printer p = {out, wants_colour(o)};
     put_head(&p, e);
     put(&p, PLAIN, "%s", "");
-    put_launch(&p, e);
-    put_registers(&p, e);
-    put_room(&p, e);
-    put_memory(&p, e);
-    put_counted(&p, e);
+    put_summary(&p, e);
     put_accesses(&p, e);
     put_widths(&p, e);
     put_facts(&p, e, EXPLAIN_BARRIER, "barriers");

@@ -142,7 +142,8 @@ static const option_row rows[] = {
     {O_TEXT, "records", 0, "FILE", TUNE | BENCH | RUN | EMIT | PACK,
      "tuned records (else $TEGULA_TUNED, else ~/.local/state/tegula/tuned.jsonl)", PLACE(records)},
     {O_BUDGET, "budget", 0, "SECONDS", TUNE, "end after so long, and try likely configurations first", 0},
-    {O_LATER, "html", 0, "FILE", EXPLAIN, "", 0},
+    {O_TEXT, "html", 0, "FILE", EXPLAIN,
+     "one page: C and CUDA side by side, costs, pictures, decisions; needs nothing else", PLACE(html)},
 };
 enum { NROWS = sizeof rows / sizeof rows[0] };
 

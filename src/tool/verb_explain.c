@@ -74,6 +74,15 @@ static int draw(const options *o, explanation *all, int n) {
     return status;
 }
 
+static int write_page(const options *o, const explanation *all, int n) {
+    const explained *both[] = {&all[0].e, &all[1].e};
+    options page = *o;
+    text out = {0};
+    page.output = o->html;
+    explain_html(both, n, &out);
+    return report_text(&page, &out);
+}
+
 /* ---- the verb ------------------------------------------------------------------------------------------ */
 
 static int make(const options *o, gallery *g, int i, explanation *x) {
@@ -99,6 +108,9 @@ static int explain(const options *o, gallery *g) {
     }
     if (!status && o->svg) {
         status = draw(o, all, n);
+    }
+    if (!status && o->html) {
+        status = write_page(o, all, n);
     }
     if (!status) {
         text out = {0};
