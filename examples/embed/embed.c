@@ -107,9 +107,21 @@ static int launch_and_count(tg_jit *jit, const driver *d) {
     return wrong;
 }
 
-/* embed [FILE]: FILE has tuned records, which say what `block` is best on which GPU. */
+/* What ships with a program: NAME.tgpack has compiled kernels, which need no NVRTC where they run; any other file
+ * has tuned records, which say what `block` is best on which GPU. */
+static bool use_file(const char *path, tg_pack **pack) {
+    const size_t length = strlen(path);
+    if (length > 7 && strcmp(path + length - 7, ".tgpack") == 0) {
+        *pack = tg_pack_open(path);
+        return *pack != NULL;
+    }
+    return tg_tuned_file(path) == TG_OK;
+}
+
+/* embed [FILE] */
 int main(int argc, char **argv) {
-    if (argc > 1 && tg_tuned_file(argv[1]) != TG_OK) {
+    tg_pack *pack = NULL;
+    if (argc > 1 && !use_file(argv[1], &pack)) {
         fprintf(stderr, "%s\n", tg_error());
         return 1;
     }
@@ -118,6 +130,7 @@ int main(int argc, char **argv) {
     if (!source) {
         fprintf(stderr, "%s\n", tg_error());
         tg_jit_free(jit);
+        tg_pack_close(pack);
         return 1;
     }
     printf("Tegula %s\n%s\n", tg_version(), source);
@@ -132,5 +145,6 @@ int main(int argc, char **argv) {
         printf("launched: %d of %d elements wrong\n", wrong, N);
     }
     tg_jit_free(jit);
+    tg_pack_close(pack);
     return wrong != 0;
 }
