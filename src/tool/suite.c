@@ -1,18 +1,25 @@
 /* suite.c -- see suite.h. */
 #include "tool/suite.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "dsl/diag.h"
 #include "tool/nearest.h"
 #include "tool/tool.h"
 
-enum { MAX_NAMES = 64 };
+enum { MAX_NAMES = 64, NAME_SIZE = 128 };
 
 /* "gemv" of "examples/gemv.c". */
-static const char *stem_of(const gallery_kernel *k, arena *memory) {
+static void write_stem(const gallery_kernel *k, char stem[NAME_SIZE]) {
     const char *base = diag_base(k->record->file), *dot = strrchr(base, '.');
-    return arena_print(memory, "%.*s", (int)(dot ? dot - base : (long)strlen(base)), base);
+    snprintf(stem, NAME_SIZE, "%.*s", (int)(dot ? dot - base : (long)strlen(base)), base);
+}
+
+static bool is_of_suite(const gallery_kernel *k, const char *name) {
+    char stem[NAME_SIZE];
+    write_stem(k, stem);
+    return k->row && strcmp(stem, name) == 0;
 }
 
 /* A step that is not the kernel itself: "cast_output" of block_split_k. */
@@ -28,18 +35,18 @@ static bool is_step(const gallery *g, const gallery_kernel *k) {
     return false;
 }
 
-static int unknown(const gallery *g, const char *name, arena *memory) {
+static int unknown(const gallery *g, const char *name) {
+    char stems[MAX_NAMES][NAME_SIZE];
     const char *names[MAX_NAMES];
+    text all = {0};
     int n = 0;
     for (int i = 0; i < g->n && n < MAX_NAMES; i++) {
-        const char *stem = stem_of(&g->item[i], memory);
-        if (g->item[i].row && (n == 0 || strcmp(names[n - 1], stem) != 0)) {
-            names[n++] = stem;
+        write_stem(&g->item[i], stems[n]);
+        if (g->item[i].row && (n == 0 || strcmp(stems[n - 1], stems[n]) != 0)) {
+            names[n] = stems[n];
+            text_print(&all, "%s%s", n ? ", " : "", names[n]);
+            n++;
         }
-    }
-    text all = {0};
-    for (int i = 0; i < n; i++) {
-        text_print(&all, "%s%s", i ? ", " : "", names[i]);
     }
     const int status = tool_fail(STATUS_FAULTY, "there is no suite '%s'%s; there are: %s", name,
                                  nearest_hint(name, names, n), all.s ? all.s : "none");
@@ -51,7 +58,7 @@ int suite_add(const gallery *g, const char *name, options *o) {
     const int before = o->noperands;
     for (int i = 0; i < g->n; i++) {
         const gallery_kernel *k = &g->item[i];
-        if (!k->row || is_step(g, k) || strcmp(stem_of(k, &o->memory), name) != 0) {
+        if (!is_of_suite(k, name) || is_step(g, k)) {
             continue;
         }
         if (o->noperands == OPTIONS_MAX_OPERANDS) {
@@ -59,5 +66,5 @@ int suite_add(const gallery *g, const char *name, options *o) {
         }
         o->operands[o->noperands++] = (operand){.name = k->name};
     }
-    return o->noperands > before ? STATUS_GOOD : unknown(g, name, &o->memory);
+    return o->noperands > before ? STATUS_GOOD : unknown(g, name);
 }
