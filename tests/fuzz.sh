@@ -14,7 +14,8 @@ fi
 
 passed=0 failed=0
 sources="src/tool/options.c src/tool/nearest.c src/tool/npy.c src/tool/yaml.c src/tool/rows.c src/tool/devices.c
-    src/tool/tool.c src/codegen/target.c src/runtime/error.c $TEGULA_BUILD/generated/gallery_files.c $(ls src/dsl/*.c)"
+    src/tool/tool.c src/codegen/target.c src/runtime/error.c
+    src/runtime/records.c src/runtime/records_parse.c $TEGULA_BUILD/generated/gallery_files.c $(ls src/dsl/*.c)"
 mkdir "$work/objects"
 for source in $sources; do
     "$clang" -std=c11 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Iinclude -Isrc \
@@ -26,6 +27,7 @@ for fuzzer in tests/fuzz/fuzz_*.c; do
     case $name in
     fuzz_yaml) cp examples/*.yaml "$work/$name.corpus" ;;
     fuzz_options) printf 'run\nK\n-p\nN=4096\n--device\ncuda:0\n--in\na=b.npy\n--json\n' >"$work/$name.corpus/line" ;;
+    fuzz_records) printf '{"kernel":"k","device":"G","cc":"9.0","sms":4,"params":{"N":8,"dtype":"f16"},"config":{"b":1},"status":"ok","mode":"look","median_us":2.5e1,"code":"0123456789abcdef"}\n{"kernel":"k\\u00e9","device":"G","sms":4,"status":"wrong","reason":"a \\"b\\""}\n' >"$work/$name.corpus/file" ;;
     fuzz_npy) printf '\223NUMPY\001\000\066\000{"descr": "<f4", "fortran_order": False, "shape": (1,)}abcd' >"$work/$name.corpus/file" ;;
     esac
     if "$clang" -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iinclude -Isrc "$fuzzer" \

@@ -77,7 +77,8 @@ typedef struct tune_problem {
     bool is_alone;    /* .. one by one, because together they ended their process */
     int nproposed, ndone;
     double best_us;
-    int best; /* point; -1 */
+    int best;        /* point; -1 */
+    double known_us; /* replay: the least in the file; 0: not one */
 } tune_problem;
 
 /* Fills a problem for each kernel that the command line names and each combination of swept params.  The exit

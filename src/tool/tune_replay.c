@@ -53,7 +53,7 @@ static bool is_of(const record *r, const tune_problem *p, const char *device, in
            records_same_config(&r->params, &p->params);
 }
 
-/* In the order of the axes where they span the point, else behind: here in the order of the file. */
+/* Without a budget in the order of the file. */
 static int replay_problem(tune *t, tune_problem *p, double until, double *clock) {
     tune_outcome *out = NULL;
     int point = 0, status = tune_points_of_records(p, &t->old, t->device.name, t->device.sms, &out);
@@ -67,6 +67,11 @@ static int replay_problem(tune *t, tune_problem *p, double until, double *clock)
         tune_take(p, point, x);
         if (x->status == RECORD_OK) {
             tune_search_tell(p->search, point, x->median_us);
+        }
+    }
+    for (int i = 0; !status && i < p->n; i++) {
+        if (out[i].status == RECORD_OK && (p->known_us == 0 || out[i].median_us < p->known_us)) {
+            p->known_us = out[i].median_us;
         }
     }
     t->is_late = t->is_late || (!status && point >= 0 && p->nproposed < p->n);

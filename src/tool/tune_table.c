@@ -160,6 +160,10 @@ static void print_problem(const tune *t, const tune_problem *p, text *out) {
     }
     text_add(out, "\n");
     print_times(t, p, order, good, out);
+    if (p->known_us > 0 && n < p->n && p->best >= 0) {
+        text_print(out, "  %.1f %% of the speed of the best in the file, %.2f us, after %d of %d\n",
+                   100 * p->known_us / p->best_us, p->known_us, n, p->n);
+    }
     print_failures(t, p, order, good, n, out);
     free(order);
 }
