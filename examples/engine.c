@@ -150,30 +150,17 @@ KERNEL(row_sum) {
  */
 enum { Q4_WEIGHTS = 32, Q4_BYTES = 18 };
 
-/* Four bits in the fraction of an f16, and nothing else, are a number: so many times 2^-24, or 2^-20 where they
- * stand four bits higher.  So one `bit_and` unpacks two weights, without a conversion of integers and without an
- * offset, if the elements that they meet are as much larger. */
-static const double q4_scale[2] = {0x1p24, 0x1p20};
-static const int q4_bits[2] = {0x000f000f, 0x00f000f0};
-
-/* Either half of a word, an f16, as f32. */
-static tg_expr q4_half(tg_expr word, int upper) {
-    return f32(bitcast(F16, u16(upper ? shr(word, 16) : word)));
+/* Four bits of a word and nothing else, read as an f32, are a number already: a subnormal one, so many times
+ * 2^(place - 149).  So one `bit_and` unpacks a weight, with no conversion and no offset, and the element that it
+ * meets makes up for its place.  Weight n of the eight in a word stands there, from the fifth on after a shift. */
+static int q4_place(int n) {
+    return 4 * (n < 5 ? n : n - 3);
 }
+enum { Q4_SHIFT = 12, Q4_SCALE = 64 }; /* elements times 2^(64 - place) stay finite up to 2^63 */
 
-/* The products of eight weights, four bytes that begin at byte 4 * j of block `b` of the pair, with their
- * elements: added to sum[0] and sum[1], so that an addition need not wait for the last. */
-static void q4_word(tg_buf sum, tg_expr word, tg_buf elements, tg_expr p, int b, tg_expr j) {
-    for (int odd = 0; odd < 2; odd++) { /* bytes 0 and 2, then 1 and 3 */
-        let(bytes, odd ? shr(word, 8) : word);
-        for (int up = 0; up < 2; up++) { /* the lower, then the upper four bits, 16 weights on */
-            let(weights, bit_and(bytes, q4_bits[up]));
-            for (int half = 0; half < 2; half++) {
-                let(element, at(elements, p, b, up, add(mul(j, 4), odd + 2 * half)));
-                accum(at(sum, half), mul(q4_half(weights, half), element));
-            }
-        }
-    }
+/* The element of the vector that weight n of word j of block b of the pair meets. */
+static tg_ref q4_element(tg_buf elements, tg_expr p, int b, tg_expr j, int n) {
+    return at(elements, p, b, n % 2, add(mul(j, 4), n / 2));
 }
 
 /* output[n] = sum over k of matrix[n, k] * vector[k].  A thread keeps the 64 elements of the vector that meet two
@@ -181,7 +168,7 @@ static void q4_word(tg_buf sum, tg_expr word, tg_buf elements, tg_expr p, int b,
  * at a time, while the next are on their way. */
 KERNEL(gemv_q4) {
     params(N, K, dtype);
-    tunables(block_n, 16, tile_n, 4, num_stages, 3, num_threads, 224);
+    tunables(block_n, 16, tile_n, 4, num_stages, 2, num_threads, 224);
     REQUIRE_FLOAT(dtype);
     require(K % Q4_WEIGHTS == 0, "K must be a multiple of 32: weights come in blocks of 32");
     require(tile_n > 0 && block_n % tile_n == 0, "block_n must be a multiple of tile_n");
@@ -189,7 +176,6 @@ KERNEL(gemv_q4) {
     const int64_t pairs = ceildiv(K, 2 * Q4_WEIGHTS), tiles = block_n / tile_n;
     tensor(vector, dtype, K);
     tensor(matrix, U8, N, K / Q4_WEIGHTS * Q4_BYTES);
-    constant(matrix);
     tensor(output, F32, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
@@ -197,47 +183,58 @@ KERNEL(gemv_q4) {
         fragment(offset, F32, pairs, 2);
         shared(matrix_shared, U8, tile_n, pairs * 2 * Q4_BYTES);
         const tg_buf words = view(matrix_shared, U32, tile_n, pairs, Q4_BYTES / 2);
+        reducer(sums, SUM, F32, block_n);
 
         parallel(p, pairs) {
             for (int b = 0; b < 2; b++) {
                 local(sum, F32);
                 clear(sum);
-                for (int up = 0; up < 2; up++) {
+                for (int half = 0; half < 2; half++) {
                     vectorized(k, Q4_WEIGHTS / 2) {
-                        let(col, add(mul(p, 2 * Q4_WEIGHTS), b * Q4_WEIGHTS + up * Q4_WEIGHTS / 2, k));
-                        let(element, f32(choose(lt(col, K), at(vector, col), 0)));
-                        accum(sum, element);
-                        set(at(elements, p, b, up, k), mul(element, q4_scale[up]));
+                        let(col, add(mul(p, 2 * Q4_WEIGHTS), b * Q4_WEIGHTS + half * Q4_WEIGHTS / 2, k));
+                        set(at(elements, p, b, half, k), f32(choose(lt(col, K), at(vector, col), 0)));
                     }
                 }
-                set(at(offset, p, b), mul(sum, -8)); /* weights count from -8 */
+                unrolled(j, Q4_WEIGHTS / 8) {
+                    for (int n = 0; n < 8; n++) {
+                        accum(sum, q4_element(elements, p, b, j, n));
+                        set(q4_element(elements, p, b, j, n),
+                            mul(q4_element(elements, p, b, j, n), ldexp(1.0, Q4_SCALE - q4_place(n))));
+                    }
+                }
+                set(at(offset, p, b), mul(sum, -8 * ldexp(1.0, Q4_SCALE - 149))); /* weights count from -8 */
             }
         }
 
+        clear(sums);
         pipelined(i_tile, tiles, num_stages) {
-            reducer(sums, SUM, F32, tile_n);
             copy(tile(matrix, mad(pid_n, tiles, i_tile), 0), matrix_shared);
-            clear(sums);
             parallel(p, pairs) {
                 unrolled(i, tile_n) {
                     for (int b = 0; b < 2; b++) {
-                        local(sum, F32, 2);
+                        local(sum, F32, 2); /* two, so that an addition need not wait for the last */
                         set(at(sum, 0), at(offset, p, b));
                         set(at(sum, 1), 0);
-                        unrolled(j, Q4_WEIGHTS /
-                                        8) { /* behind the scale; the first block's words lie across two */
+                        unrolled(j, Q4_WEIGHTS / 8) {
+                            /* behind its scale the first block's words lie across two */
                             tg_expr word = u32(at(words, i, p, add(j, b ? 5 : 0)));
-                            let(four, b ? word : bit_or(shr(word, 16), shl(at(words, i, p, add(j, 1)), 16)));
-                            q4_word(sum, four, elements, p, b, j);
+                            let(low, b ? word : bit_or(shr(word, 16), shl(at(words, i, p, add(j, 1)), 16)));
+                            let(high, shr(low, Q4_SHIFT));
+                            for (int n = 0; n < 8; n++) {
+                                let(weight, bitcast(F32, bit_and(n < 5 ? low : high, 15 << q4_place(n))));
+                                accum(at(sum, n % 2), mul(weight, q4_element(elements, p, b, j, n)));
+                            }
                         }
-                        let(scale, q4_half(u32(at(words, i, p, 4 * b)), b));
-                        accum(at(sums, i), mul(scale, add(at(sum, 0), at(sum, 1))));
+                        tg_expr word = u32(at(words, i, p, 4 * b));
+                        let(scale, f32(bitcast(F16, u16(b ? shr(word, 16) : word))));
+                        accum(at(sums, mad(i_tile, tile_n, i)),
+                              mul(scale, add(at(sum, 0), at(sum, 1)), ldexp(1.0, 149 - Q4_SCALE)));
                     }
                 }
             }
-            finalize(sums);
-            copy(sums, tile(output, mad(pid_n, tiles, i_tile)));
         }
+        finalize(sums);
+        copy(sums, tile(output, pid_n));
     }
 }
 

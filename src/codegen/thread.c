@@ -65,6 +65,29 @@ void thread_accesses(thread_stmt *s, void (*fn)(node *ref, bool is_write, void *
     }
 }
 
+typedef struct indexing {
+    const var *v;
+    bool found;
+} indexing;
+
+static void find_index(node *ref, bool is_write, void *user) {
+    indexing *x = user;
+    (void)is_write;
+    for (int i = 0; i < ref->n && buffer_root(ref->buffer)->space == TG_LOCAL; i++) {
+        x->found |= facts_depends(ref->arg[i], x->v);
+    }
+}
+
+static void find_indices(thread_stmt *s, void *user) {
+    thread_accesses(s, find_index, user);
+}
+
+bool thread_indexes_registers(thread_stmt *loop) {
+    indexing x = {loop->result[0], false};
+    thread_walk(&loop->body, find_indices, &x);
+    return x.found;
+}
+
 /* ---- rebuilding expressions ---------------------------------------------------------------------------- */
 
 /* The comparison that holds where op does not; 0 where there is none (of floats a NaN makes both false). */

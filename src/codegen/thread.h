@@ -138,6 +138,8 @@ bool thread_is_constant(const buffer *b);
 void thread_walk(thread_block *b, void (*fn)(thread_stmt *s, void *user), void *user);
 /* Every E_REF that s itself (not its body) touches: fn(ref, is_write, user). */
 void thread_accesses(thread_stmt *s, void (*fn)(node *ref, bool is_write, void *user), void *user);
+/* Do registers have an index that changes with the loop?  Then it must be unrolled: registers have no addresses. */
+bool thread_indexes_registers(thread_stmt *loop);
 thread_stmt *thread_append(arena *a, thread_block *b, thread_kind kind, tg_loc at);
 /* Text of the whole kernel, a statement a line; with `lines`, "file:line" before each. */
 void thread_print(const thread_kernel *t, text *out, bool lines);

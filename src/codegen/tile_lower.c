@@ -127,13 +127,35 @@ static int unroll_factor(const tile_stmt *s) {
     return s->scope == TG_PIPELINED ? UNROLL_AUTO : s->option > INT_MAX ? INT_MAX : (int)s->option;
 }
 
+static bool has_parallel(const tile_block *b) {
+    for (const tile_stmt *s = b->first; s; s = s->next) {
+        if ((s->kind == TILE_LOOP && s->scope == TG_PARALLEL) || has_parallel(&s->body) ||
+            has_parallel(&s->otherwise)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum { UNROLLED_TRIPS = 16 };
+
+/* CUDA's compiler unrolls no loop as long as one around the block's operations by itself. */
+static void unroll_registers(const tile_stmt *s, thread_stmt *loop) {
+    const node *extent = loop->extent;
+    if (loop->repeats && loop->unroll == UNROLL_AUTO && expr_is_const(extent) &&
+        extent->ival <= UNROLLED_TRIPS && has_parallel(&s->body) && thread_indexes_registers(loop)) {
+        loop->unroll = UNROLL_FULL;
+    }
+}
+
 static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
     if (s->scope == TG_PARALLEL) {
         lower_parallel(l, s, b);
         return;
     }
+    thread_stmt *loop = NULL;
     for (int i = 0; i < s->n; i++) {
-        thread_stmt *loop = with_result(l, thread_append(l->a, b, THREAD_FOR, s->at), s->axes[i]);
+        loop = with_result(l, thread_append(l->a, b, THREAD_FOR, s->at), s->axes[i]);
         loop->extent = s->extents[i];
         loop->why = i == 0 ? s->why : NULL;
         loop->repeats = l->in_parallel == 0;
@@ -144,6 +166,9 @@ static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
         b = &loop->body;
     }
     lower_block(l, &s->body, b);
+    if (loop) {
+        unroll_registers(s, loop);
+    }
 }
 
 static void lower_when(lowering *l, const tile_stmt *s, thread_block *b) {

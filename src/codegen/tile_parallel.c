@@ -549,18 +549,13 @@ static void rewrite_block(sharing *x, thread_block *b) {
 
 typedef struct inner {
     const var *v;
-    bool indexes_registers, reads_along, writes_memory, has_loop;
+    bool reads_along, writes_memory, has_loop;
 } inner;
 
 static void look_at_ref(node *ref, bool is_write, void *user) {
     inner *n = user;
-    const buffer *root = buffer_root(ref->buffer);
     int64_t step = 0;
-    if (root->space == TG_LOCAL) {
-        for (int i = 0; i < ref->n; i++) {
-            n->indexes_registers |= facts_depends(ref->arg[i], n->v);
-        }
-    } else {
+    if (buffer_root(ref->buffer)->space != TG_LOCAL) {
         n->writes_memory |= is_write;
         n->reads_along |= !is_write && ref->n > 0 && affine_step(ref->arg[ref->n - 1], n->v, &step) &&
                           step == 1 &&
@@ -584,12 +579,8 @@ static void unroll_inner(thread_stmt *s, void *user) {
         return;
     }
     inner n = {.v = s->result[0]};
-    for (thread_stmt *c = s->body.first; c; c = c->next) {
-        look_at(c, &n);
-        thread_walk(&c->body, look_at, &n);
-        thread_walk(&c->otherwise, look_at, &n);
-    }
-    if (n.indexes_registers && s->extent->ival <= UNROLL_LIMIT) {
+    thread_walk(&s->body, look_at, &n);
+    if (thread_indexes_registers(s) && s->extent->ival <= UNROLL_LIMIT) {
         s->unroll = UNROLL_FULL;
     } else if (n.reads_along && !n.writes_memory && !n.has_loop && s->extent->ival % 2 == 0) {
         s->unroll = UNROLL_TRY;
