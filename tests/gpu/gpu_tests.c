@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "codegen/pipeline.h"
+#include "runtime/bench_ceiling.h"
 #include "runtime/device.h"
 #include "runtime/jit.h"
 #include "sim/sim.h"
@@ -694,6 +695,63 @@ static void test_dependent(void) {
     tg_jit_free(c.chain);
 }
 
+/* ---- the timer ----------------------------------------------------------------------------------------- */
+
+typedef struct {
+    void *from, *to;
+    size_t bytes;
+} copied;
+
+static int copy_within(void *user, int set, void *stream) {
+    const copied *c = user;
+    (void)set;
+    const api_driver *driver = api_driver_open();
+    return driver->memory_copy((api_address)(uintptr_t)c->to, (api_address)(uintptr_t)c->from, c->bytes,
+                               stream)
+               ? TG_EDRIVER
+               : TG_OK;
+}
+
+/* Microseconds; 0 when it could not be measured. */
+static double ceiling_us(bench_timer *timer, double bytes, bench_ceiling_kind kind) {
+    bench_ceilings *c = NULL;
+    tg_bench_figures f = {0};
+    const char *variant;
+    if (bench_ceilings_open(timer, gpu, bytes, &c) == TG_OK) {
+        bench_ceiling_time(c, kind, NULL, &f, &variant);
+    }
+    bench_ceilings_close(c);
+    return f.median_us;
+}
+
+static bool is_within(double a, double b, double share) {
+    return a > 0.0 && b > 0.0 && fabs(a - b) <= share * b;
+}
+
+static void test_timer(void) {
+    enum { MB = 1 << 20 };
+    copied c = {.bytes = 8 * MB};
+    bench_timer *timer = NULL;
+    tg_bench_figures hot = {0}, cold = {0};
+    const tg_bench_options how_hot = {.mode = TG_BENCH_LAUNCHES}, how_cold = {.mode = TG_BENCH_COLD};
+    family("timer");
+    expect("a timer", bench_open(gpu, &timer) == TG_OK && device_alloc(gpu, c.bytes, &c.from) == TG_OK &&
+                          device_alloc(gpu, c.bytes, &c.to) == TG_OK);
+    expect("hot and cold copies are timed",
+           bench_calls(timer, copy_within, &c, 1, &how_hot, &hot) == TG_OK &&
+               bench_calls(timer, copy_within, &c, 1, &how_cold, &cold) == TG_OK);
+    expect("what the cache holds is faster", hot.median_us > 0.0 && hot.median_us < cold.median_us);
+    const double half = ceiling_us(timer, 512.0 * MB, BENCH_READ),
+                 whole = ceiling_us(timer, 1024.0 * MB, BENCH_READ);
+    expect("twice the bytes take twice as long", is_within(whole, 2.0 * half, 0.05));
+    const double kernel = ceiling_us(timer, 2048.0 * MB, BENCH_COPY),
+                 driver = ceiling_us(timer, 2048.0 * MB, BENCH_DRIVER_COPY);
+    expect("a copy kernel is as fast as the driver's copy", is_within(kernel, driver, 0.15));
+    device_free(gpu, c.from);
+    device_free(gpu, c.to);
+    bench_close(timer);
+}
+
 int main(void) {
     if (device_open(0, &gpu) != TG_OK || device_enter(gpu) != TG_OK) {
         printf("no GPU here (%s): nothing was run\n", tg_error());
@@ -707,6 +765,7 @@ int main(void) {
     test_shapes();
     test_rules();
     test_dependent();
+    test_timer();
     family(NULL);
     device_leave(gpu);
     device_close(gpu);
