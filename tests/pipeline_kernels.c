@@ -398,6 +398,29 @@ KERNEL(in_place_alias) {
     }
 }
 
+/* Registers run ahead in a loop and in the one around it, whose body is copied for that. */
+KERNEL(registers_in_registers) {
+    params(n, stages);
+    tensor(a, I32, 9 * TILE);
+    tensor(b, I32, 9 * TILE);
+    tensor(out, I32, 9 * TILE);
+    grid(1) threads(16) {
+        fragment(sum, I32, TILE);
+        LOOP(k) {
+            fragment(f, I32, TILE);
+            copy(tile(a, k), f);
+            fragment(g, I32, TILE);
+            clear(sum);
+            pipelined(j, 3, stages) {
+                copy(tile(b, mod(add(k, mul(j, 2)), 9)), g);
+                parallel(i, TILE)
+                    accum(at(sum, i), mul(at(g, i), add(i32(j), 1)));
+            }
+            NOTE(k, add(at(sum, i), mul(at(f, i), 100)));
+        }
+    }
+}
+
 KERNEL(with_atomics) {
     params(n, stages);
     tensor(a, I32, 9 * TILE);

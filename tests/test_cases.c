@@ -2,10 +2,11 @@
  * values worked out here, by the tile reference and by the simulator.  Kernels are those of case_kernels.c. */
 #include "lower_run.h"
 
-#define KERNELS(X)                                                                                   \
-    X(drawn_slots)                                                                                   \
-    X(two_readers) X(two_halves_read) X(three_groups) X(branches_in_branches) X(padded_with_a_value) \
-        X(every_thread_adds) X(masked) X(before_the_beginning)
+#define KERNELS(X)                                                                                         \
+    X(drawn_slots)                                                                                         \
+    X(two_readers)                                                                                         \
+    X(two_halves_read) X(three_groups) X(branches_in_branches) X(padded_with_a_value) X(every_thread_adds) \
+        X(masked) X(before_the_beginning)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 

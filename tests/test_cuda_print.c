@@ -127,6 +127,9 @@ Test(cuda_print, min_and_max_take_both_sides_in_one_width) {
     node *far = in_range("far", 0, (int64_t)1 << 40), *k = in_range("k", 0, 1 << 20);
     expect(op(TG_MIN_OF, far, k), "min(far, (long long)k)");
     expect(op(TG_MAX_OF, far, integer(TYPE_INDEX, 3)), "max(far, 3LL)");
+    node *half = expr_cast(&memory, here, TG_F16, k);
+    expect(op(TG_MAX_OF, expr_cast(&memory, here, TG_I64, half), integer(TG_I64, 3)),
+           "max((long long)(float)(f16)(float)k, 3LL)"); /* what is no integer has no width */
 }
 
 Test(cuda_print, a_shift_is_as_wide_as_its_left_side) {

@@ -292,6 +292,22 @@ Test(facts, block_axes_enter_by_range_and_residue) {
     arena_free(a);
 }
 
+Test(facts, a_shift_to_the_left_is_no_product_where_it_wraps) {
+    world w;
+    begin(&w, 1);
+    arena *a = &w.memory;
+    node *k = expr_cast(a, here, TG_I32, expr_add(a, expr_var(a, here, &w.v[2]), number(&w, 5))); /* 5 .. 9 */
+    node *zero = expr_const(a, here, value_int(TG_I32, 0));
+    node *far = expr_binary(a, here, TG_SHL, k, number(&w, 31)),
+         *near = expr_binary(a, here, TG_SHL, k, number(&w, 4));
+    affine f;
+    cr_assert(affine_of(near, &f) && f.n == 1 && f.term[0].factor == 16);
+    cr_assert(affine_of(far, &f) && f.n == 1 && f.term[0].x == far);
+    cr_assert_eq(facts_truth(expr_binary(a, here, TG_LE, far, zero)), FACT_YES); /* -2^31 or 0 */
+    cr_assert_eq(facts_truth(expr_binary(a, here, TG_GT, near, zero)), FACT_YES);
+    arena_free(a);
+}
+
 Test(facts, comparisons_of_u64_are_not_those_of_int64) {
     world w;
     begin(&w, 1);

@@ -21,7 +21,8 @@
     X(written_twice)                                                                                        \
     X(written_in_part)                                                                                      \
     X(siblings) X(sibling_reads_first) X(nested) X(in_serial) X(in_place) X(in_place_alias) X(with_atomics) \
-        X(with_view) X(two_dimensions) X(not_asynchronous) X(ragged) X(thread_view)
+        X(with_view) X(two_dimensions) X(not_asynchronous) X(ragged) X(thread_view)                         \
+        X(registers_in_registers)
 /* clang-format on */
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
@@ -193,6 +194,16 @@ Test(pipeline, into_registers) {
         ahead a = REWRITE(into_registers, n, trips, stages, stages);
         cr_assert_eq(a.l.made.kernel->recorded.first != NULL, RUNS_AHEAD(trips, stages));
         expect_ahead_text(&a, RUNS_AHEAD(trips, stages), "fragment f_1: i32[8]");
+        expect_same(&a, 0);
+        end(&a);
+    }
+}
+
+Test(pipeline, registers_in_a_loop_of_registers) {
+    FOR_ALL(trips, stages) {
+        ahead a = REWRITE(registers_in_registers, n, trips, stages, stages);
+        expect_ahead_text(&a, RUNS_AHEAD(trips, stages), "fragment f_1: i32[8]");
+        expect_ahead_text(&a, stages >= 2, "fragment g_1: i32[8]");
         expect_same(&a, 0);
         end(&a);
     }

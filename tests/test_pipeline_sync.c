@@ -18,7 +18,7 @@
     X(when_k)                                                                                        \
     X(written_twice)                                                                                 \
     X(written_in_part) X(in_serial) X(in_place_alias) X(with_atomics) X(with_view) X(two_dimensions) \
-        X(ragged) X(thread_view)
+        X(ragged) X(thread_view) X(registers_in_registers)
 /* clang-format on */
 /* With n at launch. */
 #define LAUNCHED(X) X(trips_at_launch) X(registers_at_launch) X(read_after_at_launch)

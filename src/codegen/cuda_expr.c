@@ -571,7 +571,9 @@ static void choice(printer *p, const node *x, int flags) {
 
 /* Does x, to be computed in 64 bits, do so by a cast of its own (and not inside)? */
 static bool is_widened_here(const node *x, int flags) {
-    if (!(flags & EXPR_LONG) || cuda_type_of(x) == TG_I64 || x->kind == E_CONST || x->kind == E_CHOOSE) {
+    const int64_t type = cuda_type_of(x);
+    if (!(flags & EXPR_LONG) || type == TG_I64 || type_is_float(type) || x->kind == E_CONST ||
+        x->kind == E_CHOOSE) {
         return false;
     }
     return x->kind != E_OP || widened_operand(x, flags) < 0;

@@ -121,6 +121,14 @@ static bool gather_product(affine *a, const node *x, int64_t factor) {
     return add_term(a, x, factor);
 }
 
+/* A shift to the left wraps in typed integers, unlike their products. */
+static bool shift_keeps_value(const node *x, int64_t factor) {
+    int64_t lo, hi;
+    return x->type == TYPE_INDEX ||
+           (facts_multiply(x->arg[0]->lo, factor, &lo) && facts_multiply(x->arg[0]->hi, factor, &hi) &&
+            lo >= type_min(x->type) && hi <= type_max(x->type));
+}
+
 static bool gather_op(affine *a, const node *x, int64_t factor) {
     if (x->op == TG_ADD || x->op == TG_SUB) {
         return gather(a, x->arg[0], factor) && gather(a, x->arg[1], x->op == TG_ADD ? factor : -factor);
@@ -132,7 +140,8 @@ static bool gather_op(affine *a, const node *x, int64_t factor) {
         return gather_product(a, x, factor);
     }
     int64_t shifted;
-    if (x->op == TG_SHL && x->arg[1]->kind == E_CONST && x->arg[1]->ival >= 0 && x->arg[1]->ival < 32) {
+    if (x->op == TG_SHL && x->arg[1]->kind == E_CONST && x->arg[1]->ival >= 0 && x->arg[1]->ival < 32 &&
+        shift_keeps_value(x, (int64_t)1 << x->arg[1]->ival)) {
         return facts_multiply(factor, (int64_t)1 << x->arg[1]->ival, &shifted) &&
                gather(a, x->arg[0], shifted);
     }

@@ -266,6 +266,16 @@ static void own_buffer(rewriting *r, buffer *b) {
     r->own[b->id] = new_buffer(r, b);
 }
 
+/* Versions in registers that the copy of a body makes for itself. */
+static void own_parts(rewriting *r, buffer *b) {
+    ahead_buffer *of = &r->plan->of[b->id];
+    of->part = ARENA_ARRAY(r->a, buffer *, of->versions);
+    for (int64_t i = 0; i < of->versions; i++) {
+        of->part[i] = new_buffer(r, b);
+        of->part[i]->name = i == 0 ? b->name : arena_print(r->a, "%s_%lld", b->name, (long long)i);
+    }
+}
+
 static void allocate(rewriting *r, const tile_stmt *s, tile_block *to, tile_stmt *up) {
     buffer *b = s->buffer;
     const ahead_buffer *of = &r->plan->of[b->id];
@@ -273,6 +283,8 @@ static void allocate(rewriting *r, const tile_stmt *s, tile_block *to, tile_stmt
     node *version;
     if (of->versions == 0) {
         own_buffer(r, b);
+    } else if (!is_shared && r->copies > 0) {
+        own_parts(r, b);
     }
     const int64_t n = of->versions == 0 || is_shared ? 1 : of->versions;
     for (int64_t i = 0; i < n; i++) {

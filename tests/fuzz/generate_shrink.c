@@ -1,7 +1,7 @@
 /* generate_shrink.c -- a failing program made small; see generate.h.
  *
  * Edits are tried one after another, each kept where the program is well-formed and fails in the same way (what
- * the message says up to its colon), until none is left: statements go, branches give way to a side, numbers get
+ * the message says up to the word after its colon), until none is left: statements go, branches give way to a side, numbers get
  * smaller, expressions give way to an operand or a literal. */
 #include <string.h>
 
@@ -343,7 +343,8 @@ static bool shrink_arguments(shrinking *s) {
 void program_shrink(program *p, bool gpu, char *why, size_t size) {
     static shrinking s;
     s = (shrinking){.p = p, .gpu = gpu, .most = gpu ? MAX_TRIES_GPU : MAX_TRIES, .why = why, .size = size};
-    snprintf(s.kind, sizeof s.kind, "%.*s", (int)strcspn(why, ":"), why);
+    const size_t who = strcspn(why, ":"), what = why[who] ? who + 2 + strcspn(why + who + 2, " ") : who;
+    snprintf(s.kind, sizeof s.kind, "%.*s", (int)what, why);
     for (bool again = true; again && s.tries < s.most;) {
         again = shrink_statements(&s);
         again |= shrink_numbers(&s);
