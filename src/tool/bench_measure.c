@@ -18,6 +18,7 @@
 #include "tool/gpu.h"
 #include "tool/progress.h"
 #include "tool/report.h"
+#include "tool/sweep.h"
 #include "tool/tool.h"
 
 /* The whole command. */
@@ -411,49 +412,6 @@ static int time_subject(const measuring_all *all, const options *o, schedule whi
 
 /* ---- all configurations -------------------------------------------------------------------------------- */
 
-/* Which value of each setting; counts like an odometer. */
-typedef struct odometer {
-    int at[TG_MAX_CONFIG];
-} odometer;
-
-static bool advance(odometer *m, const settings *all) {
-    for (int i = all->n; i-- > 0;) {
-        if (++m->at[i] < all->item[i].n) {
-            return true;
-        }
-        m->at[i] = 0;
-    }
-    return false;
-}
-
-/* The settings of a kernel: common ones, then its own. */
-static settings merge(const settings *common, const settings *own) {
-    settings all = *common;
-    for (int i = 0; i < own->n; i++) {
-        int place = 0;
-        while (place < all.n && strcmp(all.item[place].name, own->item[i].name) != 0) {
-            place++;
-        }
-        if (place < TG_MAX_CONFIG) {
-            all.item[place] = own->item[i];
-            all.n = place == all.n ? all.n + 1 : all.n;
-        }
-    }
-    return all;
-}
-
-/* The values that the odometer shows, in place of the swept ones. */
-static settings choose(const settings *all, const odometer *m) {
-    settings now = *all;
-    for (int i = 0; i < all->n; i++) {
-        if (all->item[i].n > 1) {
-            now.item[i].values = &all->item[i].values[m->at[i]];
-            now.item[i].n = 1;
-        }
-    }
-    return now;
-}
-
 static int measure_operand(measuring_all *all, const options *one, const operand *which,
                            schedule how_scheduled) {
     subject s;
@@ -489,17 +447,17 @@ static int measure_configuration(measuring_all *all, options *one, const operand
 
 /* One kernel with the common values chosen: its own sweeps. */
 static int measure_kernel(measuring_all *all, const settings *common, const operand *which) {
-    const settings swept = merge(common, &which->own);
+    const settings swept = sweep_merge(common, &which->own);
     options one = *all->o; /* the settings are in the operand */
-    odometer m = {{0}};
+    sweep m = {{0}};
     int worst = STATUS_GOOD;
     one.common.n = 0;
     do {
-        const operand now = {which->name, choose(&swept, &m)};
+        const operand now = {which->name, sweep_chosen(&m, &swept)};
         const int status = measure_configuration(all, &one, &now);
         worst = status > worst ? status : worst;
         progress_show(&all->bar, (double)++all->done / all->todo);
-    } while (advance(&m, &swept));
+    } while (sweep_advance(&m, &swept));
     return worst;
 }
 
@@ -514,20 +472,20 @@ static double combinations(const settings *all) {
 int bench_measure(const options *o, const gallery *g, const device_info *device, bench_results *out) {
     bench_inputs inputs = {0};
     measuring_all all = {.o = o, .g = g, .device = device, .inputs = &inputs, .out = out};
-    odometer m = {{0}};
+    sweep m = {{0}};
     int worst = STATUS_GOOD;
     for (int i = 0; i < o->noperands; i++) {
-        const settings swept = merge(&o->common, &o->operands[i].own);
+        const settings swept = sweep_merge(&o->common, &o->operands[i].own);
         all.todo += combinations(&swept);
     }
     progress_begin(&all.bar, "measuring", o);
     do {
-        const settings common = choose(&o->common, &m);
+        const settings common = sweep_chosen(&m, &o->common);
         for (int i = 0; i < o->noperands; i++) {
             const int status = measure_kernel(&all, &common, &o->operands[i]);
             worst = status > worst ? status : worst;
         }
-    } while (advance(&m, &o->common));
+    } while (sweep_advance(&m, &o->common));
     progress_end(&all.bar);
     bench_inputs_free(&inputs);
     return worst;

@@ -25,7 +25,7 @@
 
 /* Seconds until a process counts as stuck; --timeout sets the first, third and fourth. */
 static const double examine_s = 10, compile_s = 120, look_s = 10, start_s = 120, prepare_s = 600;
-static const double finals_s = 60;
+static const double finals_s = 60, dying_s = 30;
 enum { MAX_WORKERS = 256, MAX_STARTS = 3, MAX_ATTEMPTS = 8 };
 
 typedef enum doing {
@@ -139,12 +139,16 @@ static bool start(master *m, helper *h, void (*work)(const tune *t, int channel)
     return true;
 }
 
-/* Ends a process for good; its wait status. */
-static int stop(helper *h) {
+/* Ends a process for good.  One that a driver keeps from dying is left to itself after a while: it is killed, and
+ * ends when the driver lets it. */
+static void stop(helper *h) {
+    const struct timespec while_dying = {0, 1000000};
     int status = 0;
     if (h->pid > 0) {
         kill(h->pid, SIGKILL);
-        while (waitpid(h->pid, &status, 0) < 0 && errno == EINTR) {
+        const double until = progress_clock() + dying_s;
+        while (waitpid(h->pid, &status, WNOHANG) == 0 && progress_clock() < until) {
+            nanosleep(&while_dying, NULL);
         }
     }
     if (h->channel >= 0) {
@@ -152,7 +156,6 @@ static int stop(helper *h) {
     }
     h->pid = 0;
     h->channel = -1;
-    return status;
 }
 
 /* The status of a process that ended by itself, in words. */

@@ -13,27 +13,11 @@
 
 #include "dsl/diag.h"
 #include "tool/nearest.h"
-#include "tool/report.h"
+#include "tool/sweep.h"
 #include "tool/tool.h"
 #include "tool/tune.h"
 
 /* ---- settings ------------------------------------------------------------------------------------------ */
-
-/* The settings of a kernel: common ones, then its own. */
-static settings merge(const settings *common, const settings *own) {
-    settings all = *common;
-    for (int i = 0; i < own->n; i++) {
-        int place = 0;
-        while (place < all.n && strcmp(all.item[place].name, own->item[i].name) != 0) {
-            place++;
-        }
-        if (place < TG_MAX_CONFIG) {
-            all.item[place] = own->item[i];
-            all.n = place == all.n ? all.n + 1 : all.n;
-        }
-    }
-    return all;
-}
 
 static bool is_tunable(const subject *s, const char *name) {
     const tg_kernel *k = s->result.kernel;
@@ -45,14 +29,16 @@ static bool is_tunable(const subject *s, const char *name) {
     return false;
 }
 
-/* Takes the tunables out of `all`. */
+/* Takes the tunables out of `all`; one of a single value also stays, so that the defaults are measured with it. */
 static settings split_tunables(const subject *s, settings *all) {
     settings axes = {0};
     int kept = 0;
     for (int i = 0; i < all->n; i++) {
-        if (is_tunable(s, all->item[i].name)) {
+        const bool is_axis = is_tunable(s, all->item[i].name);
+        if (is_axis) {
             axes.item[axes.n++] = all->item[i];
-        } else {
+        }
+        if (!is_axis || all->item[i].n == 1) {
             all->item[kept++] = all->item[i];
         }
     }
@@ -290,28 +276,6 @@ static tune_problem *new_problem(maker *m, const char *name, const settings *all
     return p;
 }
 
-/* Which value of each swept setting; false after the last. */
-static bool advance(int *at, const settings *all) {
-    for (int i = all->n; i-- > 0;) {
-        if (++at[i] < all->item[i].n) {
-            return true;
-        }
-        at[i] = 0;
-    }
-    return false;
-}
-
-static settings chosen(const settings *all, const int *at) {
-    settings one = *all;
-    for (int i = 0; i < one.n; i++) {
-        if (one.item[i].n > 1) {
-            one.item[i].values = &all->item[i].values[at[i]];
-            one.item[i].n = 1;
-        }
-    }
-    return one;
-}
-
 static int add_problem(maker *m, const char *name, const settings *given, const settings *axes) {
     tune_problem *p = new_problem(m, name, given);
     if (!p) {
@@ -323,8 +287,8 @@ static int add_problem(maker *m, const char *name, const settings *given, const 
 
 /* Which names are tunables: those that the builder asks for as such. */
 static int find_axes(maker *m, const char *name, settings *all, settings *axes) {
-    const int at[TG_MAX_CONFIG] = {0};
-    const settings first = chosen(all, at);
+    const sweep at = {{0}};
+    const settings first = sweep_chosen(&at, all);
     tune_problem *p = new_problem(m, name, &first);
     if (!p) {
         return STATUS_FAULTY;
@@ -339,14 +303,14 @@ static int find_axes(maker *m, const char *name, settings *all, settings *axes) 
 }
 
 static int add_kernel(maker *m, const operand *which) {
-    settings all = merge(&m->o->common, &which->own), axes = {0};
-    int at[TG_MAX_CONFIG] = {0};
+    settings all = sweep_merge(&m->o->common, &which->own), axes = {0};
+    sweep at = {{0}};
     int status = find_axes(m, which->name, &all, &axes);
     bool has_more = true;
     while (has_more && !status) {
-        const settings one = chosen(&all, at);
+        const settings one = sweep_chosen(&at, &all);
         status = add_problem(m, which->name, &one, &axes);
-        has_more = advance(at, &all);
+        has_more = sweep_advance(&at, &all);
     }
     return status;
 }
