@@ -5,7 +5,7 @@
 #include "tool/nearest.h"
 #include "tool/options.h"
 
-enum { MAX_WORDS = 80 };
+enum { MAX_WORDS = 200 };
 
 static options o;
 static text error;
