@@ -2,11 +2,11 @@
  * values worked out here, by the tile reference and by the simulator.  Kernels are those of case_kernels.c. */
 #include "lower_run.h"
 
-#define KERNELS(X)                                                                                         \
-    X(drawn_slots)                                                                                         \
-    X(two_readers)                                                                                         \
-    X(two_halves_read) X(three_groups) X(branches_in_branches) X(padded_with_a_value) X(every_thread_adds) \
-        X(masked) X(before_the_beginning)
+/* clang-format off */
+#define KERNELS(X)                                                                         \
+    X(drawn_slots) X(two_readers) X(two_halves_read) X(three_groups) X(branches_in_branches) \
+    X(padded_with_a_value) X(every_thread_adds) X(masked) X(before_the_beginning)
+/* clang-format on */
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 

@@ -8,528 +8,9 @@
  * loop say. */
 #include <string.h>
 
-#include "generate.h"
-
-enum { MAX_TILES = 24, TILE_RANK = 3 };
-
-typedef struct tiles {
-    int n;
-    int buffer[MAX_TILES]; /* shared or fragment, every element written */
-} tiles;
-
-typedef struct maker {
-    program *p;
-    int outputs;
-    int rows; /* an extent, or NONE */
-    int64_t shared_bytes;
-} maker;
+#include "generate_block.h"
 
 static gstmt *episodes(maker *m, scope s, tiles t, int depth);
-
-static int64_t pick(program *p, const int64_t *from, int n) {
-    return from[roll_below(p, n)];
-}
-
-static int new_axis(program *p, variable_kind kind, const char *stem, int size, bool uniform) {
-    const int v = variable_new(p, kind, stem, INDEX);
-    p->variable[v].size = size;
-    p->variable[v].hi = size_value(p, size) > 0 ? size_value(p, size) - 1 : 0;
-    p->variable[v].uniform = uniform;
-    return v;
-}
-
-static void any_contents(gbuffer *b) {
-    b->lo = type_least(b->type);
-    b->hi = type_most(b->type);
-    b->most = b->type == TG_F16 ? 2000.0 : 1e6;
-}
-
-static void small_contents(gbuffer *b) {
-    b->lo = type_signs(b->type) ? -8 : 0;
-    b->hi = b->type == TG_BOOL ? 1 : 8;
-    b->most = 4;
-}
-
-static int64_t number_type(program *p) {
-    const int64_t type = random_type(p);
-    return type == TG_BOOL ? TG_F32 : type;
-}
-
-/* ---- launch and arguments -------------------------------------------------------------------------------- */
-
-static void add_argument(program *p, bool is_tensor, int id) {
-    p->arg[p->nargs++] = (gargument){is_tensor, id};
-}
-
-static void make_launch(maker *m, scope *s) {
-    program *p = m->p;
-    static const int64_t counts[] = {1, 31, 32, 32, 48, 64, 96, 128, 128, 256, 1024, 7};
-    int64_t rest = pick(p, counts, 12);
-    p->nthreads = 1 + (rest % 2 == 0 && chance(p, 15));
-    for (int i = 0; i < p->nthreads; i++) {
-        const int64_t n = p->nthreads == 2 ? (i ? 2 : rest / 2) : rest;
-        p->thread[i] = new_axis(p, V_THREAD, "t", size_number(p, n), false);
-    }
-    p->named = p->nthreads > 1; /* several axes have names, which nothing uses */
-    p->ngrid = 1 + (int)roll_below(p, 2);
-    for (int i = 0; i < p->ngrid; i++) {
-        int size = size_number(p, 1 + roll_below(p, 3));
-        gexpr *extent = make_size(p, size);
-        if (i == 0 && m->rows != NONE && chance(p, 50)) {
-            const int part = size_number(p, 1 + roll_below(p, 16));
-            size = size_make(p, SIZE_CEILDIV, p->variable[m->rows].size, part, 0);
-            extent = make_binary(p, TG_QUO, make_variable(p, m->rows),
-                                 make_size(p, part)); /* written as ceildiv */
-        }
-        p->grid[i] = new_axis(p, V_GRID, "g", size, true);
-        p->grid_extent[i] = extent;
-        s->variable[s->nvariables++] = p->grid[i];
-    }
-}
-
-static void make_extent(maker *m, scope *s) {
-    program *p = m->p;
-    m->rows = variable_new(p, V_EXTENT, "rows", INDEX);
-    gvariable *x = &p->variable[m->rows];
-    x->size = size_number(p, chance(p, 10) ? 0 : 1 + roll_below(p, 40));
-    x->hi = INT32_MAX;
-    x->uniform = true;
-    add_argument(p, false, m->rows);
-    s->variable[s->nvariables++] = m->rows;
-}
-
-static void make_scalar(program *p, scope *s) {
-    const int64_t type = chance(p, 50) ? TG_I32 : TG_F32;
-    const int v = variable_new(p, V_SCALAR, "s", type);
-    gvariable *x = &p->variable[v];
-    x->uniform = true;
-    x->lo = 0;
-    x->hi = 9;
-    x->most = 9;
-    x->value = type == TG_I32 ? (cell){.i = roll_below(p, 10)} : (cell){.f = (double)roll_below(p, 65) / 8};
-    add_argument(p, false, v);
-    s->variable[s->nvariables++] = v;
-}
-
-static int make_input(maker *m, int64_t type, int rank, const int *dim) {
-    program *p = m->p;
-    const int b = buffer_new(p, TG_GLOBAL, "in", type);
-    gbuffer *x = &p->buffer[b];
-    x->rank = rank;
-    for (int i = 0; i < rank; i++) {
-        x->dim[i] = dim[i];
-    }
-    if (rank > 0 && m->rows != NONE && chance(p, 30)) {
-        x->extent = m->rows;
-        x->dim[0] = p->variable[m->rows].size;
-    }
-    if (rank > 1 && chance(p, 25)) {
-        x->pitch = size_make(p, SIZE_PLUS, x->dim[rank - 1], NONE, roll_below(p, 4));
-    }
-    x->aligned = chance(p, 20) ? type_size(type) : 0;
-    x->is_constant = chance(p, 15);
-    x->is_input = true;
-    x->seed = roll(p);
-    small_contents(x);
-    add_argument(p, true, b);
-    return b;
-}
-
-/* ---- tiles ----------------------------------------------------------------------------------------------- */
-
-static int tile_extent(program *p, int rank) {
-    static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 32, 64, 97, 128};
-    return size_number(p, pick(p, extents, rank == 1 ? 15 : rank == 2 ? 12 : 7));
-}
-
-static int64_t element_count(const program *p, const int *dim, int rank) {
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) {
-        n *= size_value(p, dim[i]);
-    }
-    return n;
-}
-
-/* A buffer of given extents; NONE where shared memory would not hold it. */
-static int new_tile(maker *m, tg_space space, int64_t type, int rank, const int *dim) {
-    program *p = m->p;
-    const int64_t bytes = element_count(p, dim, rank) * type_size(type);
-    if (m->shared_bytes + bytes > 20000 || p->nbuffers > MAX_BUFFERS - 4) {
-        return NONE;
-    }
-    m->shared_bytes += bytes; /* fragments too: they may have to be published */
-    const int b = buffer_new(p, space, space == TG_SHARED ? "sh" : space == TG_LOCAL ? "r" : "fr", type);
-    p->buffer[b].rank = rank;
-    memcpy(p->buffer[b].dim, dim, (size_t)rank * sizeof *dim);
-    any_contents(&p->buffer[b]);
-    return b;
-}
-
-static int random_tile(maker *m, tg_space space, int64_t type) {
-    int dim[TILE_RANK];
-    const int rank = 1 + (int)roll_below(m->p, chance(m->p, 25) ? 3 : 2);
-    for (int i = 0; i < rank; i++) {
-        dim[i] = tile_extent(m->p, rank);
-    }
-    return new_tile(m, space, type, rank, dim);
-}
-
-static tg_space random_space(program *p) {
-    return chance(p, 50) ? TG_SHARED : TG_FRAGMENT;
-}
-
-static int any_tile(maker *m) {
-    const tg_space space = random_space(m->p);
-    return random_tile(m, space, random_type(m->p));
-}
-
-static gstmt *alloc_stmt(program *p, int b) {
-    gstmt *s = make_stmt(p, S_ALLOC);
-    s->buffer = b;
-    return s;
-}
-
-static void hold(program *p, scope *s, tiles *t, int b) {
-    if (t->n < MAX_TILES) {
-        t->buffer[t->n++] = b;
-    }
-    if (p->buffer[b].space == TG_SHARED) {
-        s->buffer[s->nbuffers++] = b;
-    }
-}
-
-static int root_of(const program *p, int b) {
-    return p->buffer[b].view_of == NONE ? b : p->buffer[b].view_of;
-}
-
-/* Without what shares its bytes. */
-static void let_go(const program *p, scope *s, tiles *t, int b) {
-    for (int i = s->nbuffers - 1; i >= 0; i--) {
-        if (root_of(p, s->buffer[i]) == root_of(p, b)) {
-            s->buffer[i] = s->buffer[--s->nbuffers];
-        }
-    }
-    for (int i = t->n - 1; i >= 0; i--) {
-        if (root_of(p, t->buffer[i]) == root_of(p, b)) {
-            t->buffer[i] = t->buffer[--t->n];
-        }
-    }
-}
-
-static gregion whole(program *p, int b) {
-    gregion r = {.kind = R_WHOLE, .buffer = b};
-    memcpy(r.length, p->buffer[b].dim, sizeof r.length);
-    return r;
-}
-
-/* ---- regions --------------------------------------------------------------------------------------------- */
-
-static gexpr *uniform_index(program *p, const scope *s, int64_t most) {
-    scope only = *s;
-    only.uniform_only = true;
-    return bring_into(p, random_expr(p, &only, INDEX, 1), 0, most);
-}
-
-/* Of a tensor, of the lengths of a tile, anywhere: often partly outside. */
-static gregion random_region(maker *m, const scope *s, int tensor, int tile) {
-    program *p = m->p;
-    const gbuffer *x = &p->buffer[tensor], *y = &p->buffer[tile];
-    gregion r = {.kind = (region_kind)(R_TILE + roll_below(p, 3)), .buffer = tensor};
-    for (int i = 0; i < x->rank; i++) {
-        const int j = i - (x->rank - y->rank);
-        r.length[i] = j < 0 ? size_number(p, 1) : y->dim[j];
-        const int64_t n = size_value(p, x->dim[i]), length = size_value(p, r.length[i]);
-        if (r.kind == R_TILE) {
-            r.corner[i] = uniform_index(p, s, (n + length - 1) / length);
-        } else {
-            gexpr *c = uniform_index(p, s, n + 1);
-            r.corner[i] = chance(p, 25) ? make_binary(p, TG_SUB, c, make_int(p, INDEX, roll_below(p, 4))) : c;
-        }
-    }
-    return r;
-}
-
-/* Types that a copy converts without a fault, whatever small value comes. */
-static bool converts(const program *p, int64_t from, int64_t to) {
-    if (from == to) {
-        return true;
-    }
-    if (p->wild && type_real(from) && !type_real(to)) {
-        return false;
-    }
-    return from != TG_BOOL && to != TG_BOOL && (!type_real(from) || type_real(to) || (type_signs(to)));
-}
-
-static gstmt *copy_stmt(program *p, gregion from, gregion to) {
-    gstmt *s = make_stmt(p, S_COPY);
-    s->from = from;
-    s->to = to;
-    const int64_t type = p->buffer[from.buffer].type;
-    const int bytes = type_size(type);
-    if (p->buffer[from.buffer].space == TG_GLOBAL && type != TG_BOOL && chance(p, 15)) {
-        s->outside = type_real(type) ? (double)roll_below(p, 9) / 2 - 2 : (double)roll_below(p, 9);
-    }
-    if (chance(p, 6)) {
-        s->width = 1 << roll_below(p, bytes == 8 ? 2 : bytes == 4 ? 3 : 4);
-        s->layout = (tg_copy_layout)roll_below(p, 3);
-    }
-    return s;
-}
-
-/* A new input that covers about as much as the blocks and loops around ask for. */
-static int input_for(maker *m, int tile) {
-    program *p = m->p;
-    const gbuffer *x = &p->buffer[tile];
-    int dim[TG_MAX_RANK], rank = 0;
-    if (chance(p, 25)) {
-        dim[rank++] = size_number(p, 1 + roll_below(p, 4));
-    }
-    for (int i = 0; i < x->rank; i++) {
-        const int64_t n = size_value(p, x->dim[i]);
-        dim[rank++] = chance(p, 40)
-                          ? size_make(p, SIZE_TIMES, x->dim[i], size_number(p, 1 + roll_below(p, 3)), 0)
-                          : size_number(p, 1 + roll_below(p, 2 * n + 3));
-    }
-    const int64_t type = chance(p, 65) || !converts(p, TG_I8, x->type) ? x->type : number_type(p);
-    return make_input(m, converts(p, type, x->type) ? type : x->type, rank, dim);
-}
-
-/* A shared tile of integers whose elements may be addresses; NONE where there is none. */
-static int address_tile(const program *p, const scope *s) {
-    for (int i = 0; i < s->nbuffers; i++) {
-        const gbuffer *b = &p->buffer[s->buffer[i]];
-        if (b->space == TG_SHARED && (b->type == TG_I32 || b->type == TG_U8 || b->type == TG_I16)) {
-            return s->buffer[i];
-        }
-    }
-    return NONE;
-}
-
-/* The corner becomes what an element says that all threads read alike. */
-static void address_by_value(maker *m, const scope *s, gregion *r, int by) {
-    program *p = m->p;
-    gexpr *index[TG_MAX_RANK];
-    for (int i = 0; i < p->buffer[by].rank; i++) {
-        index[i] = uniform_index(p, s, size_value(p, p->buffer[by].dim[i]) - 1);
-    }
-    gexpr *x = bring_into(p, make_load(p, by, index), 0, 3);
-    r->corner[0] = make_binary(p, TG_ADD, x, make_int(p, INDEX, 0));
-}
-
-static gstmt *load_into(maker *m, const scope *s, int tile) {
-    const int in = input_for(m, tile), by = address_tile(m->p, s);
-    gregion r = random_region(m, s, in, tile);
-    if (by != NONE && by != tile && m->p->buffer[in].rank > 0 && chance(m->p, 25)) {
-        address_by_value(m, s, &r, by);
-    }
-    return copy_stmt(m->p, r, whole(m->p, tile));
-}
-
-static gstmt *load_tile(maker *m, scope *s, tiles *t) {
-    program *p = m->p;
-    const int b = any_tile(m);
-    if (b == NONE) {
-        return NULL;
-    }
-    gstmt *list = alloc_stmt(p, b);
-    list->next = load_into(m, s, b);
-    hold(p, s, t, b);
-    return list;
-}
-
-static gexpr *uniform_value(program *p, const scope *s, int64_t type) {
-    scope only = *s;
-    only.uniform_only = true;
-    gexpr *x = random_expr(p, &only, type, 1);
-    return type_real(type) ? limit_real(p, x, 100) : x;
-}
-
-static gstmt *fill_stmt(maker *m, const scope *s, int b) {
-    program *p = m->p;
-    gstmt *f = make_stmt(p, chance(p, 50) ? S_CLEAR : S_FILL);
-    f->to = whole(p, b);
-    if (f->kind == S_FILL) {
-        f->value = uniform_value(p, s, p->buffer[b].type);
-    }
-    return f;
-}
-
-static gstmt *fill_tile(maker *m, scope *s, tiles *t) {
-    program *p = m->p;
-    const int b = any_tile(m);
-    if (b == NONE) {
-        return NULL;
-    }
-    gstmt *list = alloc_stmt(p, b);
-    list->next = fill_stmt(m, s, b);
-    hold(p, s, t, b);
-    return list;
-}
-
-/* Part of a shared tile or fragment gets one value. */
-static gstmt *fill_part(maker *m, const scope *s, const tiles *t) {
-    program *p = m->p;
-    if (t->n == 0) {
-        return NULL;
-    }
-    const int b = t->buffer[roll_below(p, t->n)];
-    const gbuffer *x = &p->buffer[b];
-    if (x->space == TG_REDUCER) { /* that would begin anew */
-        return NULL;
-    }
-    gstmt *f = make_stmt(p, chance(p, 50) ? S_CLEAR : S_FILL);
-    f->to = (gregion){.kind = R_SLICE, .buffer = b};
-    for (int i = 0; i < x->rank; i++) {
-        const int64_t n = size_value(p, x->dim[i]), length = 1 + roll_below(p, n);
-        f->to.length[i] = size_number(p, length);
-        f->to.corner[i] = uniform_index(p, s, n - length);
-    }
-    if (f->kind == S_FILL) {
-        f->value = uniform_value(p, s, x->type);
-    }
-    return f;
-}
-
-/* local(r, n) outside parallel, the same in all threads; read inside. */
-static gstmt *local_tile(maker *m, scope *s) {
-    program *p = m->p;
-    const int dim = size_number(p, 1 + roll_below(p, 8)), b = new_tile(m, TG_LOCAL, random_type(p), 1, &dim);
-    if (b == NONE) {
-        return NULL;
-    }
-    gstmt *list = alloc_stmt(p, b);
-    list->next = chance(p, 50) ? load_into(m, s, b) : fill_stmt(m, s, b);
-    list->next->width = 0;
-    s->buffer[s->nbuffers++] = b;
-    return list;
-}
-
-/* The bytes of a shared tile as integers of another width. */
-static gstmt *view_tile(maker *m, scope *s) {
-    program *p = m->p;
-    const int64_t to = chance(p, 50) ? TG_U8 : chance(p, 50) ? TG_I16 : TG_U32;
-    int of = NONE, total = NONE;
-    for (int i = 0; i < s->nbuffers; i++) {
-        const gbuffer *x = &p->buffer[s->buffer[i]];
-        of = x->space == TG_SHARED && x->view_of == NONE && (of == NONE || chance(p, 50)) ? s->buffer[i] : of;
-    }
-    if (of == NONE || p->nbuffers > MAX_BUFFERS - 4) {
-        return NULL;
-    }
-    for (int i = 0; i < p->buffer[of].rank; i++) {
-        total = i ? size_make(p, SIZE_TIMES, total, p->buffer[of].dim[i], 0) : p->buffer[of].dim[0];
-    }
-    if (total == NONE || size_value(p, total) * type_size(p->buffer[of].type) % type_size(to)) {
-        return NULL;
-    }
-    const int bytes = size_make(p, SIZE_TIMES, total, size_number(p, type_size(p->buffer[of].type)), 0);
-    const int v = buffer_new(p, TG_SHARED, "vw", to);
-    p->buffer[v].view_of = of;
-    p->buffer[v].rank = 1;
-    p->buffer[v].dim[0] = size_make(p, SIZE_CEILDIV, bytes, size_number(p, type_size(to)), 0);
-    any_contents(&p->buffer[v]);
-    s->buffer[s->nbuffers++] = v;
-    return alloc_stmt(p, v);
-}
-
-/* From one tile to another of the same shape, transposed spaces and all types. */
-static gstmt *copy_tile(maker *m, scope *s, tiles *t) {
-    program *p = m->p;
-    if (t->n == 0) {
-        return NULL;
-    }
-    const int from = t->buffer[roll_below(p, t->n)];
-    const gbuffer *x = &p->buffer[from];
-    const tg_space space = random_space(p);
-    const int64_t type = type_real(x->type) || chance(p, 60) ? x->type : random_type(p);
-    const int b = new_tile(m, space, type, x->rank, x->dim);
-    if (b == NONE) {
-        return NULL;
-    }
-    if (!converts(p, p->buffer[from].type, p->buffer[b].type) ||
-        (p->buffer[from].type != p->buffer[b].type && type_real(p->buffer[b].type))) {
-        p->buffer[b].type = p->buffer[from].type;
-    }
-    any_contents(&p->buffer[b]);
-    gstmt *list = alloc_stmt(p, b);
-    list->next = copy_stmt(p, whole(p, from), whole(p, b));
-    list->next->width = 0;
-    hold(p, s, t, b);
-    return list;
-}
-
-/* ---- outputs --------------------------------------------------------------------------------------------- */
-
-static int new_output(maker *m, int64_t type, int rank, const int *dim) {
-    program *p = m->p;
-    const int b = buffer_new(p, TG_GLOBAL, "out", type);
-    gbuffer *x = &p->buffer[b];
-    x->rank = rank;
-    memcpy(x->dim, dim, (size_t)rank * sizeof *dim);
-    if (rank > 1 && chance(p, 20)) {
-        x->pitch = size_make(p, SIZE_PLUS, dim[rank - 1], NONE, roll_below(p, 3));
-    }
-    x->aligned = chance(p, 15) ? type_size(type) : 0;
-    x->seed = roll(p);
-    any_contents(x);
-    add_argument(p, true, b);
-    m->outputs++;
-    return b;
-}
-
-/* An output in which each block has a tile as large as `tile`; the last ones may be cut. */
-static gregion own_region(maker *m, int tile, int64_t type) {
-    program *p = m->p;
-    const gbuffer *x = &p->buffer[tile];
-    gregion r = {.kind = R_TILE};
-    int dim[TG_MAX_RANK], rank = 0, taken[TG_MAX_AXES] = {0};
-    for (int i = 0; i < p->ngrid;
-         i++) { /* an axis of the grid is a dimension of its own or numbers tiles of one */
-        taken[i] = chance(p, 70) && i < x->rank;
-        if (!taken[i]) {
-            r.corner[rank] = make_variable(p, p->grid[i]);
-            r.length[rank] = size_number(p, 1);
-            dim[rank++] = size_positive(p, p->variable[p->grid[i]].size);
-        }
-    }
-    const bool cut = chance(p, 50), by_tiles = chance(p, 60);
-    r.kind = by_tiles ? R_TILE : chance(p, 50) ? R_FROM : R_SLICE;
-    for (int j = 0; j < x->rank; j++, rank++) {
-        const bool mine = j < p->ngrid && taken[j];
-        r.length[rank] = dim[rank] = x->dim[j];
-        r.corner[rank] = make_int(p, INDEX, 0);
-        if (mine) {
-            const int axis = p->grid[j];
-            dim[rank] = size_positive(p, size_make(p, SIZE_TIMES, x->dim[j], p->variable[axis].size, 0));
-            r.corner[rank] = make_variable(p, axis);
-            if (!by_tiles) {
-                r.corner[rank] = make_binary(p, TG_MUL, r.corner[rank], make_size(p, x->dim[j]));
-            }
-        }
-        if (cut && size_value(p, dim[rank]) > 1) {
-            dim[rank] = size_make(p, SIZE_PLUS, dim[rank], NONE,
-                                  -roll_below(p, size_value(p, dim[rank]) < 4 ? 2 : 4));
-        }
-    }
-    r.buffer = new_output(m, type, rank, dim);
-    if (rank > 0 && m->rows != NONE &&
-        chance(p, 40)) { /* as many rows as the launch says: what is beyond is dropped */
-        p->buffer[r.buffer].extent = m->rows;
-        p->buffer[r.buffer].dim[0] = p->variable[m->rows].size;
-    }
-    return r;
-}
-
-static gstmt *store_tile(maker *m, int tile) {
-    program *p = m->p;
-    if (m->outputs > 6 || p->nbuffers > MAX_BUFFERS - 3) {
-        return NULL;
-    }
-    const int64_t type = p->buffer[tile].type;
-    const int64_t other = type_real(type) ? (chance(p, 50) ? TG_F64 : TG_F32) : TG_I64;
-    return copy_stmt(p, whole(p, tile),
-                     own_region(m, tile, type != TG_BOOL && type != TG_U64 && chance(p, 25) ? other : type));
-}
 
 /* ---- parallel -------------------------------------------------------------------------------------------- */
 
@@ -611,7 +92,7 @@ static gstmt *over(program *p, int rank, const int *dim, scope *inside, gexpr **
     const int one = rank ? NONE : size_number(p, 1);
     for (int i = 0; i < l->n; i++) {
         const int size = rank ? dim[i] : one;
-        l->axis[i] = new_axis(p, V_LOOP, "p", size, false);
+        l->axis[i] = block_new_axis(p, V_LOOP, "p", size, false);
         l->extent[i] = make_size(p, size);
         index[i] = make_variable(p, l->axis[i]);
         inside->variable[inside->nvariables++] = l->axis[i];
@@ -656,7 +137,7 @@ static gstmt *over_own(program *p, int size, scope *inside, gexpr **index) {
     gstmt *l = make_stmt(p, S_LOOP);
     l->scope = chance(p, 60) ? TG_SERIAL : TG_UNROLLED;
     l->n = 1;
-    l->axis[0] = new_axis(p, V_LOOP, "i", size, false);
+    l->axis[0] = block_new_axis(p, V_LOOP, "i", size, false);
     l->extent[0] = make_size(p, size);
     inside->variable[inside->nvariables++] = l->axis[0];
     *index = make_variable(p, l->axis[0]);
@@ -670,8 +151,8 @@ static gexpr *own_array(maker *m, const scope *s, const tiles *t, const gstmt *l
     const int own = buffer_new(p, TG_LOCAL, "r", type), size = size_number(p, 1 + roll_below(p, 6));
     p->buffer[own].rank = 1;
     p->buffer[own].dim[0] = size;
-    any_contents(&p->buffer[own]);
-    append(tail, alloc_stmt(p, own));
+    block_any_contents(&p->buffer[own]);
+    append(tail, block_alloc(p, own));
     scope first = *s, second = *s;
     gexpr *index, *x;
     gstmt *l = over_own(p, size, &first, &index);
@@ -713,14 +194,14 @@ static gexpr *prepare(maker *m, scope *s, const tiles *t, const gstmt *loop, int
         return own_array(m, s, t, loop, type, tail);
     }
     const int own = buffer_new(p, TG_LOCAL, "r", type);
-    any_contents(&p->buffer[own]);
-    append(tail, alloc_stmt(p, own));
+    block_any_contents(&p->buffer[own]);
+    append(tail, block_alloc(p, own));
     append(tail, element_stmt(p, S_SET, own, NULL, iteration_value(m, s, t, loop, type, 1)));
     gstmt *l = make_stmt(p, S_LOOP);
     l->scope = chance(p, 70) ? TG_SERIAL : TG_UNROLLED;
     l->n = 1;
     const int trips = size_number(p, 1 + roll_below(p, 5));
-    l->axis[0] = new_axis(p, V_LOOP, "i", trips, false);
+    l->axis[0] = block_new_axis(p, V_LOOP, "i", trips, false);
     l->extent[0] = make_size(p, trips);
     scope body = *s;
     body.variable[body.nvariables++] = l->axis[0];
@@ -741,21 +222,21 @@ static gstmt *compute_tile(maker *m, scope *s, tiles *t) {
     int b = in_place ? t->buffer[roll_below(p, t->n)] : NONE;
     if (b == NONE && t->n > 0 && chance(p, 50)) { /* of a shape that there is */
         const gbuffer *x = &p->buffer[t->buffer[roll_below(p, t->n)]];
-        const tg_space space = random_space(p);
-        b = new_tile(m, space, random_type(p), x->rank, x->dim);
+        const tg_space space = block_random_space(p);
+        b = block_new_tile(m, space, random_type(p), x->rank, x->dim);
     } else if (b == NONE) {
-        b = any_tile(m);
+        b = block_any_tile(m);
     }
     if (b == NONE || p->buffer[b].space == TG_REDUCER) {
         return NULL;
     }
     gstmt *list = NULL, **tail = &list;
     if (!in_place) {
-        append(&tail, alloc_stmt(p, b));
+        append(&tail, block_alloc(p, b));
     }
     scope inside = *s;
     tiles others = *t;
-    let_go(p, &inside, &others, b);
+    block_let_go(p, &inside, &others, b);
     gexpr *index[TG_MAX_RANK] = {NULL};
     gstmt *l = over(p, p->buffer[b].rank, p->buffer[b].dim, &inside, index);
     permute(p, l, index);
@@ -769,7 +250,7 @@ static gstmt *compute_tile(maker *m, scope *s, tiles *t) {
     l->body = body;
     append(&tail, l);
     if (!in_place) {
-        hold(p, s, t, b);
+        block_hold(p, s, t, b);
     }
     return list;
 }
@@ -782,7 +263,7 @@ static gstmt *write_elements(maker *m, const scope *s, const tiles *t) {
     }
     int dim[TG_MAX_RANK], rank = 1 + (int)roll_below(p, 2);
     for (int i = 0; i < rank; i++) {
-        dim[i] = tile_extent(p, rank);
+        dim[i] = block_tile_extent(p, rank);
     }
     scope inside = *s;
     gexpr *index[TG_MAX_RANK] = {NULL}, *place[TG_MAX_RANK];
@@ -810,7 +291,7 @@ static gstmt *write_elements(maker *m, const scope *s, const tiles *t) {
     const int64_t type = random_type(p);
     gstmt *body = NULL, **end = &body;
     gexpr *value = prepare(m, &inside, t, l, type, &end);
-    const int b = new_output(m, type, n, out);
+    const int b = block_new_output(m, type, n, out);
     gstmt *set = element_stmt(p, S_SET, b, place, value);
     append(&end, guard ? when_stmt(p, guard, set) : set);
     l->body = body;
@@ -821,23 +302,23 @@ static gstmt *write_elements(maker *m, const scope *s, const tiles *t) {
 
 static int64_t atomic_type(program *p) {
     static const int64_t types[] = {TG_I32, TG_I32, TG_U32, TG_U64, TG_I64, TG_F32, TG_F64};
-    return pick(p, types, 7);
+    return block_pick(p, types, 7);
 }
 
 /* fill(sh, 3); parallel(..) atomic(at(sh, ..), ..) */
 static gstmt *atomics(maker *m, scope *s, tiles *t) {
     program *p = m->p;
     const int64_t type = atomic_type(p);
-    const int b = random_tile(m, TG_SHARED, type);
+    const int b = block_random_tile(m, TG_SHARED, type);
     if (b == NONE) {
         return NULL;
     }
     gstmt *list = NULL, **tail = &list, *f = make_stmt(p, S_FILL);
-    append(&tail, alloc_stmt(p, b));
-    f->to = whole(p, b);
+    append(&tail, block_alloc(p, b));
+    f->to = block_whole(p, b);
     f->value = type_real(type) ? make_real(p, type, 3) : make_int(p, type, 3);
     append(&tail, f);
-    int dim[2] = {tile_extent(p, 1)};
+    int dim[2] = {block_tile_extent(p, 1)};
     dim[1] = size_number(p, 1 + roll_below(p, 5));
     scope inside = *s;
     gexpr *index[TG_MAX_RANK] = {NULL}, *place[TG_MAX_RANK];
@@ -850,15 +331,15 @@ static gstmt *atomics(maker *m, scope *s, tiles *t) {
     l->body = element_stmt(p, S_ATOMIC, b, place, type_real(type) ? limit_real(p, x, 1e6) : x);
     l->body->reduction = op;
     append(&tail, l);
-    hold(p, s, t, b);
+    block_hold(p, s, t, b);
     return list;
 }
 
 /* reduce(op, src, dst, dim), of whole numbers made for it. */
 static gstmt *reduce_tile(maker *m, scope *s, tiles *t) {
     program *p = m->p;
-    const int64_t type = number_type(p);
-    const int from = random_tile(m, random_space(p), type);
+    const int64_t type = block_number_type(p);
+    const int from = block_random_tile(m, block_random_space(p), type);
     if (from == NONE) {
         return NULL;
     }
@@ -872,24 +353,24 @@ static gstmt *reduce_tile(maker *m, scope *s, tiles *t) {
             dim[n++] = x->dim[i];
         }
     }
-    const int to = new_tile(m, random_space(p), type, n, dim);
+    const int to = block_new_tile(m, block_random_space(p), type, n, dim);
     if (to == NONE) {
         return NULL;
     }
     gstmt *list = NULL, **tail = &list;
     scope inside = *s;
     gexpr *index[TG_MAX_RANK] = {NULL};
-    append(&tail, alloc_stmt(p, from));
-    append(&tail, alloc_stmt(p, to));
+    append(&tail, block_alloc(p, from));
+    append(&tail, block_alloc(p, to));
     gstmt *l = over(p, x->rank, x->dim, &inside, index);
     l->body = element_stmt(p, S_SET, from, index,
                            random_summand(p, &inside, type, size_value(p, x->dim[r->dim]), 2));
     append(&tail, l);
-    r->from = whole(p, from);
-    r->to = whole(p, to);
+    r->from = block_whole(p, from);
+    r->to = block_whole(p, to);
     append(&tail, r);
-    hold(p, s, t, from);
-    hold(p, s, t, to);
+    block_hold(p, s, t, from);
+    block_hold(p, s, t, to);
     return list;
 }
 
@@ -903,7 +384,7 @@ static gstmt *feed(maker *m, const scope *s, const tiles *t, int b, const int *d
     for (int i = 0; i < nkept; i++) {
         place[i] = index[kept[i]];
     }
-    const int64_t type = p->buffer[b].type, each = element_count(p, dim, rank) * rounds;
+    const int64_t type = p->buffer[b].type, each = block_element_count(p, dim, rank) * rounds;
     gexpr *x;
     if (p->buffer[b].reduction == TG_SUM) {
         x = random_summand(p, &inside, type, each, 2);
@@ -920,13 +401,13 @@ static gstmt *reducing(maker *m, scope *s, tiles *t) {
     int dim[TILE_RANK], kept[TILE_RANK], nkept = 0, extents[TILE_RANK];
     const int rank = 1 + (int)roll_below(p, 3);
     for (int i = 0; i < rank; i++) {
-        dim[i] = tile_extent(p, rank);
+        dim[i] = block_tile_extent(p, rank);
         if (chance(p, 50)) {
             extents[nkept] = dim[i];
             kept[nkept++] = i;
         }
     }
-    const int64_t type = number_type(p);
+    const int64_t type = block_number_type(p);
     if (p->nbuffers > MAX_BUFFERS - 4 || m->shared_bytes > 15000) {
         return NULL;
     }
@@ -935,12 +416,12 @@ static gstmt *reducing(maker *m, scope *s, tiles *t) {
     x->rank = nkept;
     memcpy(x->dim, extents, sizeof extents);
     x->reduction = (tg_reduction)(TG_SUM + roll_below(p, 3));
-    any_contents(x);
-    m->shared_bytes += element_count(p, extents, nkept) * type_size(type);
+    block_any_contents(x);
+    m->shared_bytes += block_element_count(p, extents, nkept) * type_size(type);
     gstmt *list = NULL, **tail = &list;
-    append(&tail, alloc_stmt(p, b));
+    append(&tail, block_alloc(p, b));
     gstmt *f = make_stmt(p, chance(p, 60) ? S_CLEAR : S_FILL);
-    f->to = whole(p, b);
+    f->to = block_whole(p, b);
     f->value = f->kind == S_FILL ? (type_real(type) ? make_real(p, type, 2) : make_int(p, type, 2)) : NULL;
     append(&tail, f);
     const int64_t rounds = chance(p, 40) ? 3 : 1;
@@ -952,10 +433,10 @@ static gstmt *reducing(maker *m, scope *s, tiles *t) {
         l->option = l->scope == TG_PIPELINED ? 1 + roll_below(p, 4) : 0;
         l->n = 1;
         const int trips = size_number(p, 1 + roll_below(p, rounds));
-        l->axis[0] = new_axis(p, V_LOOP, "k", trips, true);
+        l->axis[0] = block_new_axis(p, V_LOOP, "k", trips, true);
         l->extent[0] = make_size(p, trips);
         inside.variable[inside.nvariables++] = l->axis[0];
-        gstmt *body = NULL, **end = &body, *load = load_tile(m, &inside, &inner);
+        gstmt *body = NULL, **end = &body, *load = block_load_tile(m, &inside, &inner);
         if (load) {
             append(&end, load);
         }
@@ -968,7 +449,7 @@ static gstmt *reducing(maker *m, scope *s, tiles *t) {
     gstmt *done = make_stmt(p, S_FINALIZE);
     done->buffer = b;
     append(&tail, done);
-    hold(p, s, t, b);
+    block_hold(p, s, t, b);
     return list;
 }
 
@@ -982,11 +463,11 @@ static void trip_count(maker *m, const scope *s, gstmt *l, const char *stem, int
     l->extent[0] = make_size(p, size);
     *certain = trips > 0;
     if (l->scope != TG_UNROLLED && chance(p, 25)) {
-        l->extent[0] = uniform_index(p, s, 5);
+        l->extent[0] = block_uniform_index(p, s, 5);
         size = size_number(p, 5);
         *certain = false;
     }
-    l->axis[0] = new_axis(p, V_LOOP, stem, size, true);
+    l->axis[0] = block_new_axis(p, V_LOOP, stem, size, true);
 }
 
 /* Copies and what is computed of them, in a loop whose copies may run ahead. */
@@ -998,20 +479,20 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     int loaded[3], n = 1 + (int)roll_below(p, 3), sums = NONE;
     for (int i = 0; i < n; i++) {
         const tg_space space = chance(p, 75) ? TG_SHARED : TG_FRAGMENT;
-        loaded[i] = random_tile(m, space, number_type(p));
+        loaded[i] = block_random_tile(m, space, block_number_type(p));
         if (loaded[i] == NONE) {
             n = i;
             break;
         }
-        append(&tail, alloc_stmt(p, loaded[i]));
+        append(&tail, block_alloc(p, loaded[i]));
     }
     const int64_t type = chance(p, 50) ? TG_I32 : TG_F32;
-    sums = random_tile(m, random_space(p), type);
+    sums = block_random_tile(m, block_random_space(p), type);
     if (n == 0 || sums == NONE) {
         return NULL;
     }
-    append(&tail, alloc_stmt(p, sums));
-    append(&tail, fill_stmt(m, &outside, sums));
+    append(&tail, block_alloc(p, sums));
+    append(&tail, block_fill(m, &outside, sums));
     gstmt *l = make_stmt(p, S_LOOP);
     l->scope = TG_PIPELINED;
     const bool deep = chance(p, 20);
@@ -1024,7 +505,7 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     inside.variable[inside.nvariables++] = l->axis[0];
     gstmt *body = NULL, **end = &body;
     for (int i = 0; i < n; i++) {
-        gstmt *load = load_into(m, &inside, loaded[i]);
+        gstmt *load = block_load_into(m, &inside, loaded[i]);
         if (chance(p, 15)) { /* not in every iteration */
             scope only = inside;
             only.uniform_only = true;
@@ -1032,7 +513,7 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
             filled[nfilled++] = loaded[i];
         }
         append(&end, load);
-        hold(p, &inside, &held, loaded[i]);
+        block_hold(p, &inside, &held, loaded[i]);
     }
     scope loop_scope = inside;
     gexpr *index[TG_MAX_RANK] = {NULL};
@@ -1043,22 +524,22 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
                                  : element_stmt(p, S_SET, sums, index, make_binary(p, TG_BIT_XOR, sum, x));
     append(&end, work);
     if (chance(p, 25)) { /* the body writes what it has read */
-        gstmt *f = fill_part(m, &inside, &held);
+        gstmt *f = block_fill_part(m, &inside, &held);
         if (f) {
             append(&end, f);
         }
     }
     l->body = body;
     for (int i = 0; i < nfilled; i++) {
-        append(&tail, fill_stmt(m, &outside, filled[i]));
+        append(&tail, block_fill(m, &outside, filled[i]));
     }
     append(&tail, l);
-    gstmt *out = store_tile(m, sums);
+    gstmt *out = block_store_tile(m, sums);
     if (out) {
         append(&tail, out);
     }
     if (chance(p, 30) && certain) { /* read after the loop */
-        out = store_tile(m, loaded[0]);
+        out = block_store_tile(m, loaded[0]);
         if (out) {
             append(&tail, out);
         }
@@ -1096,15 +577,15 @@ static gstmt *episode(maker *m, scope *s, tiles *t, int depth) {
     switch (roll_below(p, 20)) {
     case 0:
     case 1:
-        return load_tile(m, s, t);
+        return block_load_tile(m, s, t);
     case 2:
-        return fill_tile(m, s, t);
+        return block_fill_tile(m, s, t);
     case 3:
-        return fill_part(m, s, t);
+        return block_fill_part(m, s, t);
     case 4:
-        return copy_tile(m, s, t);
+        return block_copy_tile(m, s, t);
     case 5:
-        return t->n ? store_tile(m, t->buffer[roll_below(p, t->n)]) : NULL;
+        return t->n ? block_store_tile(m, t->buffer[roll_below(p, t->n)]) : NULL;
     case 6:
     case 7:
     case 8:
@@ -1122,9 +603,9 @@ static gstmt *episode(maker *m, scope *s, tiles *t, int depth) {
     case 15:
         return pipeline(m, s, t);
     case 16:
-        return local_tile(m, s);
+        return block_local_tile(m, s);
     case 17:
-        return view_tile(m, s);
+        return block_view_tile(m, s);
     case 18:
         return depth > 0 ? uniform_loop(m, *s, t, depth) : NULL;
     default:
@@ -1142,7 +623,7 @@ static gstmt *episodes(maker *m, scope s, tiles t, int depth) {
         }
     }
     for (int i = 0; i < t.n; i++) {
-        gstmt *out = chance(p, 40) ? store_tile(m, t.buffer[i]) : NULL;
+        gstmt *out = chance(p, 40) ? block_store_tile(m, t.buffer[i]) : NULL;
         if (out) {
             append(&tail, out);
         }
@@ -1155,19 +636,19 @@ void generate_block_view(program *p) {
     scope s = {.nvariables = 0};
     p->wild = chance(p, 20);
     if (chance(p, 30)) {
-        make_extent(&m, &s);
+        block_make_extent(&m, &s);
     }
     for (int64_t n = roll_below(p, 3); n > 0; n--) {
-        make_scalar(p, &s);
+        block_make_scalar(p, &s);
     }
-    make_launch(&m, &s);
+    block_make_launch(&m, &s);
     for (int64_t n = 1 + roll_below(p, 2); n > 0; n--) {
         int dim[TILE_RANK];
         const int rank = (int)roll_below(p, 3);
         for (int i = 0; i < rank; i++) {
             dim[i] = size_number(p, 1 + roll_below(p, 20));
         }
-        const int b = make_input(&m, random_type(p), rank, dim);
+        const int b = block_make_input(&m, random_type(p), rank, dim);
         if (rank == 0 || size_value(p, p->buffer[b].dim[0]) > 0) { /* no row: nothing to read */
             s.buffer[s.nbuffers++] = b;
         }
