@@ -2062,3 +2062,15 @@ CASE(accum_of_a_reducer_outside_parallel, NO_CONFIG,
         accum(at(r, t), 1);
     }
 }
+
+CASE(reduce_of_truths, NO_CONFIG, "case.c:7: error: reduce: 'f' is bool; it must be a number\n")
+#line 1 "case.c"
+{
+    tensor(a, BOOL, 8, 32);
+    grid(1) threads(64) {
+        fragment(f, BOOL, 8, 32);
+        fragment(r, BOOL, 8);
+        copy(a, f);
+        reduce(MAX, f, r, 1);
+    }
+}

@@ -178,3 +178,26 @@ KERNEL(before_the_beginning) {
             set(at(out, i), at(a, sub(i, 1)));
     }
 }
+
+/* The largest magnitude of numbers without a sign is the largest of them. */
+KERNEL(magnitude_without_sign) {
+    params(threads, width);
+    tensor(a, U32, 3, width);
+    tensor(most, U32, 3);
+    tensor(all, U32, 3);
+    grid(1) threads(threads) {
+        fragment(f, U32, 3, width);
+        fragment(m, U32, 3);
+        reducer(r, MAX, U32, 3);
+        copy(a, f);
+        clear(r);
+        parallel(i, 3, j, width) {
+            set(at(f, i, j), abs_of(at(f, i, j)));
+            accum(at(r, i), abs_of(at(f, i, j)));
+        }
+        finalize(r);
+        reduce(MAX, f, m, 1);
+        copy(m, most);
+        copy(r, all);
+    }
+}

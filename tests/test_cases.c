@@ -5,7 +5,7 @@
 /* clang-format off */
 #define KERNELS(X)                                                                         \
     X(drawn_slots) X(two_readers) X(two_halves_read) X(three_groups) X(branches_in_branches) \
-    X(padded_with_a_value) X(every_thread_adds) X(masked) X(before_the_beginning)
+    X(padded_with_a_value) X(every_thread_adds) X(masked) X(before_the_beginning) X(magnitude_without_sign)
 /* clang-format on */
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
@@ -304,6 +304,27 @@ Test(cases, every_threads_value_reaches_an_atomic) {
         expect_i32(&r, 3, 0, least);
         end_both(&r);
         finish(&l);
+    }
+}
+
+Test(cases, the_magnitude_of_what_has_no_sign_is_itself) {
+    FOR_EACH(threads, counts) {
+        FOR_EACH(width, widths) {
+            lowered l = LOWER("sm_80", magnitude_without_sign, threads, threads, width, width);
+            start(&l);
+            uint32_t *a = l.args[0].data, most[3] = {0};
+            for (int64_t i = 0; i < 3 * width; i++) {
+                a[i] = i % 5 == 2 ? 0x80000001u + (uint32_t)i : (uint32_t)i * 77777u;
+                most[i / width] = a[i] > most[i / width] ? a[i] : most[i / width];
+            }
+            results r = run_both(&l);
+            for (int64_t i = 0; i < 3; i++) {
+                expect_i32(&r, 1, i, (int32_t)most[i]);
+                expect_i32(&r, 2, i, (int32_t)most[i]);
+            }
+            end_both(&r);
+            finish(&l);
+        }
     }
 }
 
