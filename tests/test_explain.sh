@@ -41,7 +41,7 @@ shows "waves .*; 100 of 132 multiprocessors get no block"
 shows "memory +117\.5 MB, each sector once: 24\.[0-9]+ us at least"
 report block_naive
 shows "load +matrix_shared\[.* 4 wavefronts, 4 needed +100 %"
-shows "gemv.c:[0-9]+ +all of vector_shared is written before it is read"
+shows "gemv.c:[0-9]+ +all of vector_shared is written before it is read: gemv.c:[0-9]+, then gemv.c:[0-9]+$"
 shows "gemv.c:[0-9]+ +matrix_shared at byte 256, rows 136 elements apart"
 shows "accumulator: 1 element a thread"
 
@@ -146,6 +146,23 @@ holds "explain --json is JSON" json_is_whole
 holds "explain --json of two kernels is JSON" json_is_whole
 holds "explain --json says its schema once" [ "$(grep -c '"schema"' "$work/out")" = 1 ]
 
+expect 0 '"estimate_us": [0-9.]+,' explain $k --json --gpu h200
+expect 0 '"second": \{' explain block_naive --json
+# The line of CUDA that an access is said to stand in names it.
+if command -v python3 >/dev/null; then
+    cat >"$work/lines.py" <<'EOP'
+import json, sys
+cuda = open(sys.argv[2]).read().split("\n")
+for a in json.load(open(sys.argv[1]))["accesses"]:
+    assert a["buffer"] in cuda[a["cuda_line"] - 1], (a["buffer"], a["place"], cuda[a["cuda_line"] - 1])
+EOP
+    for kernel in $k block_pipelined block_alloc_reducer gemv_q4 prefix_staged; do
+        "$TEGULA" explain $kernel --json -q >"$work/out" 2>&1
+        "$TEGULA" emit $kernel --gpu a100 -q >"$work/cuda"
+        holds "$kernel: accesses stand in their lines of CUDA" python3 "$work/lines.py" "$work/out" "$work/cuda"
+    done
+fi
+
 # ---- side by side -----------------------------------------------------------------------------------------
 
 report $k thread_coalesced_naive_split_k
@@ -207,9 +224,21 @@ for name in pictures:
             drawn = sum(re.match(r"wavefront \d", w) is not None for w in words)
             assert drawn == min(8, int(wavefronts[1])), (name, line, drawn)
 EOP
+    # At most 2 seconds of one core for everything, and a page of at most 2 MB.
+    cat >"$work/limits.py" <<'EOP'
+import os, resource, subprocess, sys
+with open(sys.argv[2], "w") as out:
+    status = subprocess.run(sys.argv[3:], stdout=out, stderr=out).returncode
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+seconds, size = used.ru_utime + used.ru_stime, os.path.getsize(sys.argv[1])
+print(f"status {status}, {seconds:.2f} s, {size} bytes")
+slow = b"__asan_init" in open(sys.argv[3], "rb").read()
+sys.exit(status != 0 or size > 2000000 or (seconds > 2 and not slow))
+EOP
     for kernel in $("$TEGULA" list -q | awk '{print $1}'); do
         rm -rf "$work/svg"
-        "$TEGULA" explain "$kernel" -q --svg "$work/svg" >"$work/out" 2>&1 || fail "explain $kernel --svg"
+        holds "$kernel: time and size" python3 "$work/limits.py" "$work/page.html" "$work/out" \
+            "$TEGULA" explain "$kernel" -q --svg "$work/svg" --html "$work/page.html"
         holds "$kernel fits 100 columns" narrow
         holds "$kernel: pictures" python3 "$work/pictures.py" "$work/svg"
     done

@@ -168,6 +168,7 @@ static cost_request count(const target *t, tg_space space, cost_op op, const sim
     }
     if (space == TG_GLOBAL) {
         out.sectors = count_sectors(address, n, a->bytes, t->sector_bytes, set);
+        out.lines = count_sectors(address, n, a->bytes, t->line_bytes, NULL);
         out.least_sectors = (out.used + t->sector_bytes - 1) / t->sector_bytes;
     } else if (space == TG_SHARED) {
         count_banks(t, op, a, &out);
@@ -196,7 +197,7 @@ typedef struct tensor_sectors {
 
 typedef struct cost_state {
     const sim_result *result;
-    int64_t barriers_before;
+    int64_t barriers_before, instructions_before;
     int64_t block, weight;
     int capacity, last;
     live_row *live;
@@ -291,6 +292,7 @@ static void note_access(const sim_access *a, void *user) {
     row->used += weight * x.used;
     row->sectors += weight * x.sectors;
     row->least_sectors += weight * x.least_sectors;
+    row->lines += weight * x.lines;
     row->wavefronts += weight * x.wavefronts;
     row->least_wavefronts += weight * x.least_wavefronts;
     row->at_one_address += weight * x.at_one_address;
@@ -347,6 +349,7 @@ static void finish_block(cost_counter *c) {
         set_down_row(c, i);
     }
     c->barriers += s->weight * (s->result->barriers - s->barriers_before);
+    c->instructions += s->weight * (s->result->warp_instructions - s->instructions_before);
     s->block = -1;
 }
 
@@ -361,6 +364,7 @@ static bool wants_block(const int64_t index[3], void *user) {
     s->block = block;
     s->weight = c->every ? 1 : c->kinds.members[c->kinds.kind[block]];
     s->barriers_before = s->result->barriers;
+    s->instructions_before = s->result->warp_instructions;
     c->simulated++;
     return true;
 }
@@ -439,6 +443,7 @@ static void add_to(cost_row *to, const cost_row *x) {
     to->used += x->used;
     to->sectors += x->sectors;
     to->least_sectors += x->least_sectors;
+    to->lines += x->lines;
     to->wavefronts += x->wavefronts;
     to->least_wavefronts += x->least_wavefronts;
     to->at_one_address += x->at_one_address;

@@ -24,6 +24,7 @@ typedef struct cost_request {
     int lanes;
     int used; /* distinct bytes */
     int sectors, least_sectors;
+    int lines; /* of global memory, 128 bytes */
     int wavefronts, least_wavefronts;
     int at_one_address; /* lanes at the address that most lanes have: atomics are served one after another */
     uint64_t busiest_banks; /* as bits: those that hold up the request; 0 without conflicts */
@@ -42,6 +43,7 @@ typedef struct cost_row {
     int least_lanes, most_lanes;
     int64_t requests, lanes, used;
     int64_t sectors, least_sectors;
+    int64_t lines;
     int64_t wavefronts, least_wavefronts;
     int64_t at_one_address;
     uint64_t busiest_banks;
@@ -54,7 +56,7 @@ typedef struct cost_counter {
     int64_t simulated; /* blocks */
     int n;
     cost_row *row;
-    int64_t barriers;                  /* of the whole grid */
+    int64_t barriers, instructions;    /* of the whole grid; the simulator's, of warps */
     int64_t bytes_read, bytes_written; /* of sectors, were nothing cached; atomics do both */
     int64_t once_read, once_written;   /* each sector counted once */
     int64_t footprint;                 /* sectors touched in any way, in bytes */

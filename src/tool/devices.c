@@ -24,6 +24,8 @@ static const field numbers[] = {
     {"registers_per_sm", offsetof(device_row, registers_per_sm)},
     {"shared_per_sm_kib", offsetof(device_row, shared_per_sm_kib)},
     {"shared_kib", offsetof(device_row, shared_kib)},
+    {"memory_cycles", offsetof(device_row, memory_cycles)},
+    {"shared_cycles", offsetof(device_row, shared_cycles)},
 };
 enum { NNUMBERS = sizeof numbers / sizeof numbers[0] };
 

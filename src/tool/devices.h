@@ -5,7 +5,7 @@
  *         target: sm_80                   the architecture that code is made for
  *         sms: 108  clock_mhz: 1410  bandwidth_gbs: 2039  l2_kib: 40960
  *         threads_per_sm: 2048  blocks_per_sm: 32  registers_per_sm: 65536  shared_per_sm_kib: 164
- * shared_kib: 163
+ *         shared_kib: 163  memory_cycles: 470  shared_cycles: 30
  *
  * Every key must be there; all numbers are positive integers. */
 #ifndef TOOL_DEVICES_H
@@ -21,7 +21,7 @@ typedef struct device_row {
     const char *name;
     const char *target;
     int64_t sms, clock_mhz, bandwidth_gbs, l2_kib, threads_per_sm, blocks_per_sm, registers_per_sm,
-        shared_per_sm_kib, shared_kib;
+        shared_per_sm_kib, shared_kib, memory_cycles, shared_cycles;
 } device_row;
 
 enum { DEVICES_MAX = 64 };

@@ -416,13 +416,14 @@ static int simulate(const options *o, arguments *all, explained *e) {
     return status;
 }
 
-static void estimate(explained *e) {
+static void reckon(explained *e) {
     const device_row *gpu = e->s->gpu;
     if (gpu) {
         const double per_us = (double)gpu->bandwidth_gbs * 1e3;
         e->room = occupancy_of(gpu, e->s->target, e->threads, e->shared,
                                e->has_usage ? e->usage.registers : 0, e->cost.kinds.blocks);
         e->floor_us = (double)(e->cost.once_read + e->cost.once_written) / per_us;
+        e->about = estimate_make(&e->cost, gpu, &e->room);
         e->uncached_us = (double)(e->cost.bytes_read + e->cost.bytes_written) / per_us;
     }
 }
@@ -443,7 +444,7 @@ int explain_make(const options *o, subject *s, explained *out) {
         sort_rows(out);
         find_cuda_lines(out);
         gather(out);
-        estimate(out);
+        reckon(out);
     }
     inputs_free(&all);
     return status;

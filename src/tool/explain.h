@@ -9,6 +9,7 @@
 #include "sim/sim_cost.h"
 #include "sim/sim_trace.h"
 #include "tool/cubin.h"
+#include "tool/estimate.h"
 #include "tool/occupancy.h"
 #include "tool/subject.h"
 
@@ -46,6 +47,7 @@ typedef struct explained {
     occupancy room;       /* where s->gpu is known */
     double floor_us;      /* each sector once, at the device's bandwidth */
     double uncached_us;   /* every request from memory */
+    estimate about;       /* where s->gpu is known */
     int nfacts;
     explain_fact *fact;
 } explained;

@@ -90,6 +90,7 @@ static void add_memory(table *t, int side, const explained *e) {
     set_number(t, side, "MB, were nothing cached", (double)(c->bytes_read + c->bytes_written) * 1e-6, "");
     if (e->s->gpu) {
         set_number(t, side, "us at least", e->floor_us, "");
+        set_number(t, side, "us, about", e->about.us, "");
     }
 }
 

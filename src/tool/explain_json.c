@@ -123,6 +123,18 @@ static void add_device(json *j, const explained *e) {
     json_int(j, "multiprocessors_without_block", e->room.without);
     json_real(j, "floor_us", e->floor_us);
     json_real(j, "uncached_us", e->uncached_us);
+    json_real(j, "estimate_us", e->about.us);
+    json_string(j, "estimate_limit", e->about.limit);
+    json_string(j, "estimate_caution", e->about.caution);
+    json_array(j, "estimate_parts");
+    for (int i = 0; i < ESTIMATE_PARTS && e->about.part[i].name; i++) {
+        json_object(j, NULL);
+        json_string(j, "name", e->about.part[i].name);
+        json_real(j, "us", e->about.part[i].us);
+        json_string(j, "why", e->about.part[i].why);
+        json_end(j);
+    }
+    json_end(j);
     json_end(j);
 }
 

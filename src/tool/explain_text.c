@@ -212,6 +212,23 @@ static void put_memory(const printer *p, const explained *e) {
     }
 }
 
+/* The larger of memory's time and of what the busiest multiprocessor does. */
+static void put_estimate(const printer *p, const explained *e) {
+    const estimate *x = &e->about;
+    if (x->us <= 0) {
+        return;
+    }
+    put(p, PLAIN, "  time        about %.3g us, most of it: %s", x->us, x->limit);
+    for (int i = 0; i < ESTIMATE_PARTS; i++) {
+        if (x->part[i].us >= 0.005 * x->us) {
+            put(p, DIM, "              %-8s %8.3g us  %s", x->part[i].name, x->part[i].us, x->part[i].why);
+        }
+    }
+    if (x->caution) {
+        put(p, FAIR, "              %s", x->caution);
+    }
+}
+
 static void put_counted(const printer *p, const explained *e) {
     const cost_counter *c = &e->cost;
     text words = {0};
@@ -388,6 +405,7 @@ static void put_summary(const printer *p, const explained *e) {
     put_registers(p, e);
     put_room(p, e);
     put_memory(p, e);
+    put_estimate(p, e);
     put_counted(p, e);
 }
 
