@@ -240,3 +240,18 @@ KERNEL(gpu_large_scalar) {
         set(at(y, t), value);
     }
 }
+
+/* y = x + step: right for a step of 1. */
+KERNEL(gpu_tunable) {
+    params(n);
+    tunables(width, 64, step, 1);
+    require(width <= 512, "at most 512 threads");
+    tensor(x, U32, n);
+    tensor(y, U32, n);
+    grid(p, ceildiv(n, width)) threads(t, width) {
+        let(i, mad(p, width, t));
+        when(lt(i, n)) {
+            set(at(y, i), add(at(x, i), cast(U32, step)));
+        }
+    }
+}

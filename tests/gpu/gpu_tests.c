@@ -20,7 +20,8 @@
 #include "sim/sim.h"
 
 tg_builder gpu_unary, gpu_binary, gpu_cast, gpu_atomic, gpu_allreduce, gpu_vectorized, gpu_extent,
-    gpu_large_shared, gpu_view, gpu_divergence, gpu_check, gpu_late_copy, gpu_chain, gpu_large_scalar;
+    gpu_large_shared, gpu_view, gpu_divergence, gpu_check, gpu_late_copy, gpu_chain, gpu_large_scalar,
+    gpu_tunable;
 
 enum { MAX_TENSORS = 8 };
 
@@ -752,6 +753,57 @@ static void test_timer(void) {
     bench_close(timer);
 }
 
+/* ---- the tuner in a program ---------------------------------------------------------------------------- */
+
+enum { TUNED_N = 1 << 20 };
+
+typedef struct {
+    void *x, *y;
+    uint32_t got[TUNED_N], sent[TUNED_N];
+} tuned_arrays;
+
+static int wipe_tuned(void *user) {
+    const tuned_arrays *a = user;
+    return device_fill(gpu, a->y, 0xff, sizeof a->got);
+}
+
+static bool is_tuned_right(void *user, const tg_config *config) {
+    tuned_arrays *a = user;
+    (void)config;
+    bool is_right = device_get(gpu, a->got, a->y, sizeof a->got) == TG_OK;
+    for (int i = 0; i < TUNED_N && is_right; i++) {
+        is_right = a->got[i] == a->sent[i] + 1;
+    }
+    return is_right;
+}
+
+/* Some right, some wrong, one that the kernel refuses. */
+static void test_tune(void) {
+    static tuned_arrays a;
+    const tg_config configs[] = {TG_CONFIG(width, 32),           TG_CONFIG(width, 128),
+                                 TG_CONFIG(width, 256, step, 2), TG_CONFIG(width, 512),
+                                 TG_CONFIG(width, 1024),         TG_CONFIG(width, 64, step, 0)};
+    const tg_tune_options how = {.calls = {.reset = wipe_tuned, .is_right = is_tuned_right, .user = &a}};
+    tg_tune_result best = {0};
+    int64_t step = 1;
+    family("tune");
+    for (uint32_t i = 0; i < TUNED_N; i++) {
+        a.sent[i] = i * 2654435761u;
+    }
+    expect("arrays", device_alloc(gpu, sizeof a.sent, &a.x) == TG_OK &&
+                         device_alloc(gpu, sizeof a.got, &a.y) == TG_OK &&
+                         device_put(gpu, a.x, a.sent, sizeof a.sent) == TG_OK);
+    const tg_arg args[] = {tg_arg_pointer(a.x), tg_arg_pointer(a.y)};
+    tg_jit *jit = tg_jit_new("gpu_tunable", gpu_tunable, NULL, 0);
+    const int code = tg_tune(jit, TG_CONFIG(n, TUNED_N), 6, configs, 2, args, &how, &best);
+    expect("tg_tune finds right ones", code == TG_OK && best.tried == 6 && best.right == 3);
+    tg_config_get(&best.config, "step", &step);
+    expect("the best is one of them", step == 1 && best.figures.median_us > 0.0);
+    tg_jit_free(jit);
+    device_free(gpu, a.x);
+    device_free(gpu, a.y);
+}
+
 int main(void) {
     if (device_open(0, &gpu) != TG_OK || device_enter(gpu) != TG_OK) {
         printf("no GPU here (%s): nothing was run\n", tg_error());
@@ -766,6 +818,7 @@ int main(void) {
     test_rules();
     test_dependent();
     test_timer();
+    test_tune();
     family(NULL);
     device_leave(gpu);
     device_close(gpu);
