@@ -48,6 +48,24 @@ static void *run(void *argument) {
     return (void *)bad;
 }
 
+/* Threads that compile while the caller's one looks at what is ready; records come and go meanwhile. */
+static intptr_t tune(void) {
+    static const char records[] =
+        "{\"kernel\":\"scale\",\"device\":\"Fake GPU\",\"sms\":4,\"params\":{\"N\":2048},"
+        "\"config\":{\"block\":64},\"status\":\"ok\",\"mode\":\"look\",\"median_us\":1}";
+    static const int64_t blocks[] = {32, 64, 96, 128, 256, 512, 1024, 4096};
+    tg_config configs[8];
+    tg_tune_result best;
+    for (int i = 0; i < 8; i++) {
+        configs[i] = TG_CONFIG(block, blocks[i]);
+    }
+    intptr_t bad = tg_tuned_memory(records, sizeof records - 1) != TG_OK;
+    const tg_tune_options how = {.jobs = 8};
+    bad +=
+        tg_tune(shared_jit, TG_CONFIG(N, 2048), 8, configs, 2, two, &how, &best) != TG_OK || best.right != 6;
+    return bad + (tg_tuned_file(NULL) != TG_OK);
+}
+
 int main(void) {
     if (!api_nvrtc_open("sm_90a")) {
         printf("no NVRTC here: %s\n", tg_error());
@@ -65,9 +83,11 @@ int main(void) {
         pthread_join(thread[i], &result);
         bad += (intptr_t)result;
     }
+    const unsigned compiles = image_compiles();
+    bad += tune();
     tg_jit_free(shared_jit);
-    printf("%d wrong answers, %u compiles for 3 texts\n", (int)bad, image_compiles());
-    return bad || image_compiles() > 3;
+    printf("%d wrong answers, %u compiles for 3 texts\n", (int)bad, compiles);
+    return bad || compiles > 3;
 }
 
 #include <tegula/kernel.h>
