@@ -16,18 +16,20 @@
 typedef __nv_bfloat16 bf16;
 constexpr int M = 65536, N = 4096;
 
-#define CHECK(x)                                                                   \
-    do {                                                                           \
-        const cudaError_t e = (x);                                                 \
-        if (e != cudaSuccess) {                                                    \
+#define CHECK(x)                                                                       \
+    do {                                                                               \
+        const cudaError_t e = (x);                                                     \
+        if (e != cudaSuccess) {                                                        \
             fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(e)); \
-            exit(1);                                                               \
-        }                                                                          \
+            exit(1);                                                                   \
+        }                                                                              \
     } while (0)
 
 /* ---- products of rows ---------------------------------------------------------------------------------- */
 
-template <int threads> __global__ void __launch_bounds__(threads) rowprod_blocked(const bf16 *__restrict__ x, float *__restrict__ products) {
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    rowprod_blocked(const bf16 *__restrict__ x, float *__restrict__ products) {
     constexpr int V = N / threads;
     const bf16 *run = x + (size_t)blockIdx.x * N + threadIdx.x * V;
     float product = 1;
@@ -36,7 +38,9 @@ template <int threads> __global__ void __launch_bounds__(threads) rowprod_blocke
     products[blockIdx.x * threads + threadIdx.x] = product;
 }
 
-template <int threads> __global__ void __launch_bounds__(threads) rowprod_striped(const bf16 *__restrict__ x, float *__restrict__ products) {
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    rowprod_striped(const bf16 *__restrict__ x, float *__restrict__ products) {
     const bf16 *row = x + (size_t)blockIdx.x * N;
     float product = 1;
 #pragma unroll
@@ -45,7 +49,9 @@ template <int threads> __global__ void __launch_bounds__(threads) rowprod_stripe
     products[blockIdx.x * threads + threadIdx.x] = product;
 }
 
-template <int threads> __global__ void __launch_bounds__(threads) rowprod_vectorized(const bf16 *__restrict__ x, float *__restrict__ products) {
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    rowprod_vectorized(const bf16 *__restrict__ x, float *__restrict__ products) {
     constexpr int V = N / threads;
     const bf16 *from = x + (size_t)blockIdx.x * N + threadIdx.x * V;
     alignas(16) bf16 run[V];
@@ -60,14 +66,17 @@ template <int threads> __global__ void __launch_bounds__(threads) rowprod_vector
 }
 
 /* The row into shared memory by 16 bytes a thread, the runs `pad` elements apart. */
-template <int threads, int pad> __device__ inline void stage(bf16 (*staged)[N / threads + pad], const bf16 *__restrict__ row) {
+template <int threads, int pad>
+__device__ inline void stage(bf16 (*staged)[N / threads + pad], const bf16 *__restrict__ row) {
     constexpr int V = N / threads;
 #pragma unroll
     for (int i = threadIdx.x * 8; i < N; i += threads * 8)
         *(uint4 *)&staged[i / V][i % V] = *(const uint4 *)&row[i];
 }
 
-template <int threads, int pad> __global__ void __launch_bounds__(threads) rowprod_staged(const bf16 *__restrict__ x, float *__restrict__ products) {
+template <int threads, int pad>
+__global__ void __launch_bounds__(threads)
+    rowprod_staged(const bf16 *__restrict__ x, float *__restrict__ products) {
     constexpr int V = N / threads;
     __shared__ alignas(16) bf16 staged[threads][V + pad];
     stage<threads, pad>(staged, x + (size_t)blockIdx.x * N);
@@ -86,7 +95,9 @@ template <int threads, int pad> __global__ void __launch_bounds__(threads) rowpr
 
 /* ---- prefix products ----------------------------------------------------------------------------------- */
 
-template <int threads> __global__ void __launch_bounds__(threads) prefix_blocked(const bf16 *__restrict__ x, bf16 *__restrict__ prefix) {
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    prefix_blocked(const bf16 *__restrict__ x, bf16 *__restrict__ prefix) {
     constexpr int V = N / threads;
     const size_t at = (size_t)blockIdx.x * N + threadIdx.x * V;
     float product = 1;
@@ -96,7 +107,9 @@ template <int threads> __global__ void __launch_bounds__(threads) prefix_blocked
     }
 }
 
-template <int threads> __global__ void __launch_bounds__(threads) prefix_vectorized(const bf16 *__restrict__ x, bf16 *__restrict__ prefix) {
+template <int threads>
+__global__ void __launch_bounds__(threads)
+    prefix_vectorized(const bf16 *__restrict__ x, bf16 *__restrict__ prefix) {
     constexpr int V = N / threads;
     const size_t at = (size_t)blockIdx.x * N + threadIdx.x * V;
     alignas(16) bf16 run[V];
@@ -114,7 +127,9 @@ template <int threads> __global__ void __launch_bounds__(threads) prefix_vectori
         *(uint4 *)&prefix[at + c] = *(const uint4 *)&run[c];
 }
 
-template <int threads, int pad> __global__ void __launch_bounds__(threads) prefix_staged(const bf16 *__restrict__ x, bf16 *__restrict__ prefix) {
+template <int threads, int pad>
+__global__ void __launch_bounds__(threads)
+    prefix_staged(const bf16 *__restrict__ x, bf16 *__restrict__ prefix) {
     constexpr int V = N / threads;
     __shared__ alignas(16) bf16 staged[threads][V + pad];
     stage<threads, pad>(staged, x + (size_t)blockIdx.x * N);
@@ -140,7 +155,8 @@ template <int threads, int pad> __global__ void __launch_bounds__(threads) prefi
 
 /* ---- copies -------------------------------------------------------------------------------------------- */
 
-template <typename word> __global__ void __launch_bounds__(256) copy_1d(const word *__restrict__ a, word *__restrict__ b) {
+template <typename word>
+__global__ void __launch_bounds__(256) copy_1d(const word *__restrict__ a, word *__restrict__ b) {
     const size_t i = (size_t)blockIdx.x * 256 + threadIdx.x;
     b[i] = a[i];
 }
@@ -210,9 +226,12 @@ int main() {
     prefix<32>((bf16 *)a, (bf16 *)b);
 
     const double bytes = 2.0 * GiB;
-    printf("copy of 1 GiB: driver %.3f", tbps(bytes, [=] { CHECK(cudaMemcpyAsync(b, a, GiB, cudaMemcpyDeviceToDevice)); }));
-    printf("   uint4 a thread %.3f", tbps(bytes, [=] { copy_1d<<<GiB / 16 / 256, 256>>>((const uint4 *)a, (uint4 *)b); }));
-    printf("   uint2 %.3f TB/s\n", tbps(bytes, [=] { copy_1d<<<GiB / 8 / 256, 256>>>((const uint2 *)a, (uint2 *)b); }));
+    printf("copy of 1 GiB: driver %.3f",
+           tbps(bytes, [=] { CHECK(cudaMemcpyAsync(b, a, GiB, cudaMemcpyDeviceToDevice)); }));
+    printf("   uint4 a thread %.3f",
+           tbps(bytes, [=] { copy_1d<<<GiB / 16 / 256, 256>>>((const uint4 *)a, (uint4 *)b); }));
+    printf("   uint2 %.3f TB/s\n",
+           tbps(bytes, [=] { copy_1d<<<GiB / 8 / 256, 256>>>((const uint2 *)a, (uint2 *)b); }));
     CHECK(cudaDeviceSynchronize());
     return 0;
 }
