@@ -385,6 +385,39 @@ CASE(five_aliases, NO_CONFIG,
     grid(1) threads(1) {}
 }
 
+CASE(resident_after_grid, NO_CONFIG,
+     "case.c:4: error: resident belongs before grid, which is at case.c:3\n")
+#line 1 "case.c"
+{
+    tensor(a, F16, 64);
+    grid(p, 4) threads(t, 32) {
+        resident(2);
+        set(at(a, t), 0);
+    }
+}
+
+CASE(resident_twice, NO_CONFIG, "case.c:4: error: resident is said a second time, first at case.c:3\n")
+#line 1 "case.c"
+{
+    tensor(a, F16, 64);
+    resident(0);
+    resident(2);
+    grid(p, 4) threads(t, 32) {
+        set(at(a, t), 0);
+    }
+}
+
+CASE(resident_negative, NO_CONFIG,
+     "case.c:3: error: resident: -1 blocks; say how many must fit on a multiprocessor, or 0\n")
+#line 1 "case.c"
+{
+    tensor(a, F16, 64);
+    resident(-1);
+    grid(p, 4) threads(t, 32) {
+        set(at(a, t), 0);
+    }
+}
+
 CASE(a_constant_is_written, NO_CONFIG,
      "case.c:7: error: 'a' is written but was declared constant, as a tensor made at case.c:2\n")
 #line 1 "case.c"

@@ -49,6 +49,7 @@ static void everything(tg_kernel *k) {
     tg_param_get(k, here, "N");
     tg_tunable_get(k, here, "block", 4);
     tg_require(k, here, true, "true", "why");
+    tg_resident(k, here, 2);
     tg_ceildiv(k, here, 5, 2);
     tg_expr s = tg_scalar(k, here, "s", TG_F32), rows = tg_extent(k, here, "rows"), four = tg_int(k, here, 4);
     tg_expr dims[] = {tg_ceildiv_expr(k, here, rows, 2), four};

@@ -51,6 +51,8 @@ enum { SUM = TG_SUM, MAX = TG_MAX, MIN = TG_MIN };
  * grid(pid, n) threads(tid, 256) { thread view }   the first name is threadIdx.x */
 #define grid(...) TG_LOOP(TG_GRID, __VA_ARGS__)
 #define threads(...) TG_LOOP(TG_THREADS, __VA_ARGS__)
+/* resident(2): at least two blocks fit on a multiprocessor, and registers may be used up to that; before grid */
+#define resident(blocks) tg_resident(tg_now(), TG_HERE, blocks)
 
 /* ---- arguments and buffers: the C identifier is the buffer's name -------------------------------------- */
 

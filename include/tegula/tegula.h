@@ -264,6 +264,9 @@ TG_API int64_t tg_param_get(tg_kernel *k, tg_loc at, const char *name);
 TG_API int64_t tg_tunable_get(tg_kernel *k, tg_loc at, const char *name, int64_t fallback);
 /* Records `why` as the reason when `holds` is false; returns `holds`. */
 TG_API bool tg_require(tg_kernel *k, tg_loc at, bool holds, const char *condition, const char *why);
+/* So many blocks fit on a multiprocessor at once, at least: what registers a thread may have follows from it.
+ * 0: the CUDA compiler's choice.  Before the grid. */
+TG_API void tg_resident(tg_kernel *k, tg_loc at, int64_t blocks);
 TG_API int64_t tg_ceildiv(tg_kernel *k, tg_loc at, int64_t a, int64_t b);
 TG_API tg_expr tg_ceildiv_expr(tg_kernel *k, tg_loc at, tg_expr a, int64_t b);
 

@@ -1,9 +1,9 @@
 /* target.c -- the table of targets.
  *
  * Shared memory: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": the most a
- * block may have.  Atomics: PTX ISA, "atom": .f16 from sm_70 on, .bf16 from sm_90 on; there is no floating
- * max or min that propagates NaN, and none narrower than 16 bits.  Dependent launch: PTX ISA, "griddepcontrol":
- * sm_90 and higher. */
+ * block may have, and the threads that a multiprocessor holds.  Atomics: PTX ISA, "atom": .f16 from sm_70 on,
+ * .bf16 from sm_90 on; there is no floating max or min that propagates NaN, and none narrower than 16 bits.
+ * Dependent launch: PTX ISA, "griddepcontrol": sm_90 and higher. */
 #include "codegen/target.h"
 
 #include <stdio.h>
@@ -14,36 +14,34 @@
 enum { KB = 1024 };
 
 /* What all CUDA targets have in common. */
-#define CUDA_ROW(text, capability, is_exact, shared)                                                         \
+#define CUDA_ROW(text, capability, is_exact, shared, resident)                                               \
     .name = text, .cc = capability, .exact = is_exact, .dialect = DIALECT_CUDA, .sector_bytes = 32,          \
     .line_bytes = 128, .banks = 32, .bank_bytes = 4, .max_threads = 1024, .max_block_dim = {1024, 1024, 64}, \
     .max_grid_dim = {2147483647, 65535, 65535}, .static_shared = 48 * KB, .max_shared = (shared)*KB,         \
-    .async_copy = true, .max_access = 16, .dependent_launch = (capability) >= 90
+    .max_resident = resident, .async_copy = true, .max_access = 16, .dependent_launch = (capability) >= 90
 
-#define CUDA(text, capability, is_exact, shared)                                                      \
-    {                                                                                                 \
-        CUDA_ROW(text, capability, is_exact, shared), .wave = 32, .bank = { {4, 1}, {8, 2}, {16, 4} } \
-    }
+#define CUDA(text, capability, is_exact, shared, resident) \
+    { .wave = 32, .bank = {{4, 1}, {8, 2}, {16, 4}}, CUDA_ROW(text, capability, is_exact, shared, resident) }
 
 static const target table[] = {
-    CUDA("sm_80", 80, false, 163),
-    CUDA("sm_86", 86, false, 99),
-    CUDA("sm_87", 87, false, 163),
-    CUDA("sm_89", 89, false, 99),
-    CUDA("sm_90", 90, false, 227),
-    CUDA("sm_90a", 90, true, 227),
-    CUDA("sm_100", 100, false, 227),
-    CUDA("sm_100a", 100, true, 227),
-    CUDA("sm_103", 103, false, 227),
-    CUDA("sm_103a", 103, true, 227),
-    CUDA("sm_110", 110, false, 227),
-    CUDA("sm_110a", 110, true, 227),
-    CUDA("sm_120", 120, false, 99),
-    CUDA("sm_120a", 120, true, 99),
-    CUDA("sm_121", 121, false, 99),
-    CUDA("sm_121a", 121, true, 99),
+    CUDA("sm_80", 80, false, 163, 2048),
+    CUDA("sm_86", 86, false, 99, 1536),
+    CUDA("sm_87", 87, false, 163, 1536),
+    CUDA("sm_89", 89, false, 99, 1536),
+    CUDA("sm_90", 90, false, 227, 2048),
+    CUDA("sm_90a", 90, true, 227, 2048),
+    CUDA("sm_100", 100, false, 227, 2048),
+    CUDA("sm_100a", 100, true, 227, 2048),
+    CUDA("sm_103", 103, false, 227, 2048),
+    CUDA("sm_103a", 103, true, 227, 2048),
+    CUDA("sm_110", 110, false, 227, 1536),
+    CUDA("sm_110a", 110, true, 227, 1536),
+    CUDA("sm_120", 120, false, 99, 1536),
+    CUDA("sm_120a", 120, true, 99, 1536),
+    CUDA("sm_121", 121, false, 99, 1536),
+    CUDA("sm_121a", 121, true, 99, 1536),
     /* Test only: no pass may assume 32 lanes.  The banks serve as many lanes at a time as on the others. */
-    {CUDA_ROW("sim64", 80, false, 163), .wave = 64, .bank = {{4, 2}, {8, 4}, {16, 8}}},
+    {CUDA_ROW("sim64", 80, false, 163, 2048), .wave = 64, .bank = {{4, 2}, {8, 4}, {16, 8}}},
     {.name = NULL},
 };
 

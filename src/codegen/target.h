@@ -33,6 +33,7 @@ typedef struct target {
     int banks, bank_bytes;
     bank_rule bank[3]; /* 4, 8, 16 bytes */
     int max_threads;   /* of a block */
+    int max_resident;  /* threads of a multiprocessor */
     int64_t max_block_dim[3];
     int64_t max_grid_dim[3];
     int64_t static_shared; /* bytes of __shared__ variables a kernel may declare */

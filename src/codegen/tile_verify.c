@@ -30,6 +30,17 @@ static void check_threads(tg_kernel *k, const target *t) {
     }
 }
 
+static void check_resident(tg_kernel *k, const target *t) {
+    const int64_t threads = tile_threads(k);
+    if (k->min_blocks > t->max_resident / threads) {
+        diag_error(
+            &k->errors, k->resident_at,
+            "resident: %lld blocks of %lld threads; a multiprocessor of %s holds %d threads, %lld blocks",
+            (long long)k->min_blocks, (long long)threads, t->name, t->max_resident,
+            (long long)(t->max_resident / threads));
+    }
+}
+
 static void check_atomic(tg_kernel *k, const target *t, const tile_stmt *s) {
     static const char *const word[] = {
         [TG_SUM] = "atomic_add", [TG_MAX] = "atomic_max", [TG_MIN] = "atomic_min"};
@@ -56,5 +67,6 @@ void tile_verify(tg_kernel *k, const target *t) {
         check_grid(k, t, i);
     }
     check_threads(k, t);
+    check_resident(k, t);
     check_block(k, t, &k->body);
 }

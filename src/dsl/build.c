@@ -336,6 +336,25 @@ bool tg_require(tg_kernel *k, tg_loc at, bool holds, const char *condition, cons
     return holds;
 }
 
+void tg_resident(tg_kernel *k, tg_loc at, int64_t blocks) {
+    if (!build_ready(k, at)) {
+        return;
+    }
+    if (k->has_grid) {
+        diag_error(&k->errors, at, "resident belongs before grid, which is at %s",
+                   build_place(k, k->grid_at));
+    } else if (k->resident_at.line > 0) {
+        diag_error(&k->errors, at, "resident is said a second time, first at %s",
+                   build_place(k, k->resident_at));
+    } else if (blocks < 0) {
+        diag_error(&k->errors, at, "resident: %lld blocks; say how many must fit on a multiprocessor, or 0",
+                   (long long)blocks);
+    } else {
+        k->min_blocks = blocks;
+        k->resident_at = at;
+    }
+}
+
 int64_t tg_ceildiv(tg_kernel *k, tg_loc at, int64_t a, int64_t b) {
     if (!build_ready(k, at)) {
         return 1;

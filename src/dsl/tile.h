@@ -112,6 +112,7 @@ struct tg_kernel {
     int64_t threads[TG_MAX_AXES]; /* extents, x first; 1 where not given */
     var *thread_var[TG_MAX_AXES]; /* NULL where unnamed */
     int64_t min_blocks;           /* resident blocks asked for; 0: none */
+    tg_loc resident_at;           /* where; line 0: nowhere */
 
     tile_block body;
     tile_block recorded; /* body as the words said, once a pass has rewritten it; else empty */

@@ -320,6 +320,10 @@ static void print_launch(const tg_kernel *k, dump *d) {
         }
         text_add(d->out, "\n");
     }
+    if (k->min_blocks > 0) {
+        begin(d, k->resident_at, 0);
+        text_print(d->out, "resident %lld\n", (long long)k->min_blocks);
+    }
     if (k->has_threads) {
         begin(d, k->threads_at, 0);
         text_add(d->out, "threads");
