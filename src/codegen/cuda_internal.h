@@ -32,6 +32,7 @@ typedef enum prelude_part {
     PRELUDE_ATOMIC_CAS,
     PRELUDE_BARRIER,
     PRELUDE_COPY_ASYNC,
+    PRELUDE_LOAD_ONCE, /* load_once(from) */
     PRELUDE_DEPENDENT, /* launch_dependents(), grid_wait() */
     PRELUDE_CHECK,
     PRELUDE_PARTS
@@ -68,6 +69,8 @@ typedef enum prelude_tag {
     TAG_WAIT,
     TAG_INFINITY,
     TAG_NAN,
+    TAG_16, /* bytes */
+    TAG_8,
     TAG_COUNT
 } prelude_tag;
 

@@ -36,6 +36,7 @@ static const part_row parts[PRELUDE_PARTS] = {
     [PRELUDE_ATOMIC_CAS] = {tg_template_atomic_cas_cuh, "", false, PRELUDE_BITS, TAG_NONE},
     [PRELUDE_BARRIER] = {tg_template_barrier_cuh, "", true, PRELUDE_BARRIER, TAG_NONE},
     [PRELUDE_COPY_ASYNC] = {tg_template_copy_async_cuh, "", true, PRELUDE_COPY_ASYNC, TAG_NONE},
+    [PRELUDE_LOAD_ONCE] = {tg_template_load_once_cuh, "", true, PRELUDE_LOAD_ONCE, TAG_NONE},
     [PRELUDE_DEPENDENT] = {tg_template_dependent_cuh, "", true, PRELUDE_DEPENDENT, TAG_NONE},
     [PRELUDE_CHECK] = {tg_template_check_cuh, "", false, PRELUDE_CHECK, TAG_NONE},
 };
@@ -50,7 +51,7 @@ static const char *const tags[TAG_COUNT] = {
     [TAG_MIN] = "min",       [TAG_MAX] = "max",     [TAG_F16] = "f16",
     [TAG_BF16] = "bf16",     [TAG_HALF] = "half",   [TAG_COPY] = "copy",
     [TAG_COMMIT] = "commit", [TAG_WAIT] = "wait",   [TAG_INFINITY] = "infinity",
-    [TAG_NAN] = "nan",
+    [TAG_NAN] = "nan",       [TAG_16] = "16",       [TAG_8] = "8",
 };
 
 static uint32_t bit(prelude_tag tag) {

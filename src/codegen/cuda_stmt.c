@@ -49,15 +49,34 @@ static bool is_spelled_out(const thread_stmt *s) {
     return s->kind == THREAD_STORE && s->dst->lanes > 1 && !is_word_move(s);
 }
 
-static void word_at(printer *p, const node *ref, const char *qualifier) {
+/* The address of a place, as of a word. */
+static void word_address(printer *p, const node *ref, const char *qualifier) {
     const bool whole = ref->n == 1 && ref->buffer->rank == 1 && expr_is_int(ref->arg[0], 0);
-    text_print(&p->out->text, "*(%s%s *)", qualifier, word_type(access_bytes(ref)));
+    text_print(&p->out->text, "(%s%s *)", qualifier, word_type(access_bytes(ref)));
     if (whole) {
         text_add(&p->out->text, p->buffer_name[ref->buffer->id]);
     } else {
         text_add(&p->out->text, "&");
         cuda_ref(p, ref);
     }
+}
+
+/* What no other load of the launch reads goes past the first-level cache, in accesses that take whole sectors of
+ * it: load_once() reads through the cache of what nobody writes. */
+static bool is_read_once(const printer *p, const node *ref) {
+    const buffer *root = buffer_root(ref->buffer);
+    return root->space == TG_GLOBAL && root->read_once && access_bytes(ref) >= 8 &&
+           (!p->t->waits || thread_is_constant(root));
+}
+
+static void word_load(printer *p, const node *ref) {
+    const bool once = is_read_once(p, ref);
+    if (once) {
+        cuda_use(p, PRELUDE_LOAD_ONCE, access_bytes(ref) == 16 ? TAG_16 : TAG_8);
+    }
+    text_add(&p->out->text, once ? "load_once(" : "*");
+    word_address(p, ref, "const ");
+    text_add(&p->out->text, once ? ")" : "");
 }
 
 /* A constant repeated over a word, 32 bits of it at a time. */
@@ -85,10 +104,11 @@ static void word_constant(printer *p, const node *x, int64_t bytes) {
 
 static void word_move(printer *p, const thread_stmt *s) {
     cuda_line_open(p, s->at);
-    word_at(p, s->dst, "");
+    text_add(&p->out->text, "*");
+    word_address(p, s->dst, "");
     text_add(&p->out->text, " = ");
     if (s->value->kind == E_LOAD) {
-        word_at(p, s->value->arg[0], "const ");
+        word_load(p, s->value->arg[0]);
     } else {
         word_constant(p, s->value, access_bytes(s->dst));
     }

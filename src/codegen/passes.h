@@ -10,6 +10,9 @@
 
 /* The rules that need the target; mistakes go to the kernel's errors. */
 void tile_verify(tg_kernel *k, const target *t);
+/* Which tensors are read once: buffer.read_once, buffer.reread. */
+void tile_once(tg_kernel *k, const target *t);
+void tile_once_print(const tg_kernel *k, text *out);
 /* Copies of pipelined loops run ahead; the recorded body is kept where anything is rewritten. */
 void tile_pipeline(tg_kernel *k, const target *t);
 /* Tile IR to thread IR; in k's arena. */

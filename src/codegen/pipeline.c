@@ -4,6 +4,7 @@
  *            |            dsl/build*.c
  *         tile IR         dsl/tile.h     what the kernel says, for all threads of a block
  *            |            tile_verify    rules that need the target
+ *            |            tile_once      tensors that are read once
  *            |            tile_pipeline  copies that run ahead of their iteration
  *            |            tile_layout    which thread holds what; who does which iteration
  *            |            tile_lower     the only file that knows both forms
@@ -41,6 +42,7 @@
 /* Name, what it requires, what it leaves. */
 static const pass_info passes[] = {
     {"tile_verify", "tile IR that the builder accepted", "a launch and atomics that the target has"},
+    {"tile_once", "no copy runs ahead yet", "tensors known of which no element is read twice"},
     {"tile_pipeline", "tile_verify",
      "serial loops for pipelined ones; asynchronous copies, commits and waits"},
     {"tile_layout", "no tile statement is made any more",
@@ -65,6 +67,7 @@ static const struct {
     void (*show)(const tg_kernel *k, text *out); /* what the dump of the tile IR does not say */
 } steps[] = {
     {.on_tiles = tile_verify},
+    {.on_tiles = tile_once, .show = tile_once_print},
     {.on_tiles = tile_pipeline},
     {.on_tiles = tile_layout, .show = tile_layout_print},
     {.lower = tile_lower, .verify = thread_verify},

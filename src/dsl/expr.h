@@ -65,6 +65,8 @@ typedef struct buffer {
     int naliases;
     bool is_constant;                    /* tensors: written by nobody between launches */
     bool is_read, is_written, is_atomic; /* tensors: what the kernel does to it (tg_end fills in) */
+    bool read_once;                      /* tensors: a launch reads no element twice, as tile_once found */
+    const char *reread;                  /* tensors: why that is not so, or not known; else NULL */
     int arg;                             /* tensors: position among the arguments; -1 otherwise */
     int id;                              /* dense within the kernel */
     int64_t offset;                      /* shared: byte offset in the block's arena, after thread_arena */

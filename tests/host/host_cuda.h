@@ -257,6 +257,9 @@ inline void atomic_add(long long *place, long long x) {
 inline void atomic_add(f16 *place, f16 x) { *place = (f16)((float)*place + (float)x); }
 inline void atomic_add(bf16 *place, bf16 x) { *place = (bf16)((float)*place + (float)x); }
 
+inline uint4 load_once(const uint4 *from) { return *from; }
+inline uint2 load_once(const uint2 *from) { return *from; }
+
 // The bytes arrive no sooner than the thread waits for their group; until then the place holds nonsense.
 void host_copy(void *to, const void *from, int bytes, int valid);
 void host_copy_commit();
