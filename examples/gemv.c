@@ -91,15 +91,17 @@ KERNEL(thread_naive_split_k) {
     }
 }
 
-/* The two axes of the threads change places: neighbouring threads read neighbouring elements of one row. */
+/* The two axes of the threads change places: neighbouring threads read neighbouring elements of one row.
+ * Now the wait for each element is what costs: how many are under way at a time, two more tunables say. */
 KERNEL(thread_coalesced_naive_split_k) {
     params(N, K, dtype);
-    tunables(block_n, 32, block_k, 32);
+    tunables(block_n, 32, block_k, 32, unroll, 0, blocks_per_sm, 0);
     REQUIRE_HALF(dtype);
     tensor(vector, dtype, K);
     tensor(matrix, dtype, N, K);
     constant(matrix);
     tensor(output, dtype, N);
+    resident(blocks_per_sm);
 
     grid(pid_n, ceildiv(N, block_n)) threads(tid_k, block_k, tid_n, block_n) {
         local(accumulator, F32);
@@ -111,7 +113,7 @@ KERNEL(thread_coalesced_naive_split_k) {
         clear(accumulator);
         sync_threads();
 
-        serial(pid_k, ceildiv(K, block_k)) {
+        serial(pid_k, ceildiv(K, block_k), unroll) {
             let(col, mad(pid_k, block_k, tid_k));
             when(both(lt(row, N), lt(col, K))) {
                 accum(accumulator, mul(f32(at(vector, col)), f32(at(matrix, row, col))));

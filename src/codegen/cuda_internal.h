@@ -115,6 +115,9 @@ const char *cuda_declare(printer *p, const char *wish);
 cuda_name *cuda_scope_open(const printer *p);
 void cuda_scope_close(printer *p, cuda_name *mark);
 
+/* Loads of at least so many bytes of what is read once go past the first-level cache: whole sectors of a warp. */
+enum { CUDA_PAST_CACHE = 8 };
+
 /* How a value is used decides what may be left out. */
 enum {
     EXPR_ASSIGNED = 1, /* converted to its own type by the place it goes to */

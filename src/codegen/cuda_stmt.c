@@ -61,11 +61,11 @@ static void word_address(printer *p, const node *ref, const char *qualifier) {
     }
 }
 
-/* What no other load of the launch reads goes past the first-level cache, in accesses that take whole sectors of
- * it: load_once() reads through the cache of what nobody writes. */
+/* What no other load of the launch reads goes past the first-level cache; but load_once() goes through the one of
+ * what nobody writes. */
 static bool is_read_once(const printer *p, const node *ref) {
     const buffer *root = buffer_root(ref->buffer);
-    return root->space == TG_GLOBAL && root->read_once && access_bytes(ref) >= 8 &&
+    return root->space == TG_GLOBAL && root->read_once && access_bytes(ref) >= CUDA_PAST_CACHE &&
            (!p->t->waits || thread_is_constant(root));
 }
 

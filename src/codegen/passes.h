@@ -10,19 +10,19 @@
 
 /* The rules that need the target; mistakes go to the kernel's errors. */
 void tile_verify(tg_kernel *k, const target *t);
+/* Copies of pipelined loops run ahead; the recorded body is kept where anything is rewritten. */
+void tile_pipeline(tg_kernel *k, const target *t);
 /* Which tensors are read once: buffer.read_once, buffer.reread. */
 void tile_once(tg_kernel *k, const target *t);
 void tile_once_print(const tg_kernel *k, text *out);
-/* Copies of pipelined loops run ahead; the recorded body is kept where anything is rewritten. */
-void tile_pipeline(tg_kernel *k, const target *t);
 /* Tile IR to thread IR; in k's arena. */
 thread_kernel *tile_lower(tg_kernel *k, const target *t);
 
 /* ---- on threads ---------------------------------------------------------------------------------------- */
 
 typedef void thread_pass(thread_kernel *t, diag *errors);
-thread_pass thread_bounds, thread_vectorize, thread_simplify, thread_dependent, thread_sync, thread_banks,
-    thread_arena;
+thread_pass thread_bounds, thread_vectorize, thread_atomics, thread_simplify, thread_dependent, thread_sync,
+    thread_banks, thread_arena;
 /* Besides thread_verify: every shared buffer has a place, and those that share bytes are never needed at once. */
 bool thread_arena_verify(const thread_kernel *t, text *error);
 /* Besides thread_verify: a dependent launch waits once, before all that it may not touch earlier. */
@@ -69,5 +69,9 @@ typedef struct allreduce {
     tg_loc at;
 } allreduce;
 void thread_allreduce(thread_kernel *t, thread_block *b, const allreduce *r);
+/* Runs of so many threads along an axis lie in one wave and can shuffle; 1 when none do. */
+int64_t thread_lanes_along(const thread_kernel *t, int axis);
+/* The same over one such run of more than one thread. */
+void thread_reduce_lanes(thread_kernel *t, thread_block *b, const allreduce *r);
 
 #endif

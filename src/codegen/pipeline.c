@@ -4,13 +4,14 @@
  *            |            dsl/build*.c
  *         tile IR         dsl/tile.h     what the kernel says, for all threads of a block
  *            |            tile_verify    rules that need the target
- *            |            tile_once      tensors that are read once
  *            |            tile_pipeline  copies that run ahead of their iteration
  *            |            tile_layout    which thread holds what; who does which iteration
+ *            |            tile_once      tensors that are read once
  *            |            tile_lower     the only file that knows both forms
  *        thread IR        codegen/thread.h   what one thread does
  *            |            thread_bounds      conditions that are decided already
  *            |            thread_vectorize   several elements in one access
+ *            |            thread_atomics     lanes that add to one place add to each other
  *            |            thread_simplify    nothing that nobody would have written
  *            |            thread_dependent   the wait of a launch that starts early
  *            |            thread_sync        barriers of collective operations
@@ -42,14 +43,15 @@
 /* Name, what it requires, what it leaves. */
 static const pass_info passes[] = {
     {"tile_verify", "tile IR that the builder accepted", "a launch and atomics that the target has"},
-    {"tile_once", "no copy runs ahead yet", "tensors known of which no element is read twice"},
     {"tile_pipeline", "tile_verify",
      "serial loops for pipelined ones; asynchronous copies, commits and waits"},
     {"tile_layout", "no tile statement is made any more",
      "layouts of fragments, reducers and parallel loops"},
+    {"tile_once", "tile_layout", "tensors known of which no element is read twice"},
     {"tile_lower", "tile_layout", "thread IR; vectorized loops and shares of collective operations marked"},
     {"thread_bounds", "nothing", "conditions that are decided are constants"},
     {"thread_vectorize", "nothing", "no loop is marked vectorized; accesses have their widths"},
+    {"thread_atomics", "thread_bounds, thread_vectorize", "no lanes that wait for each other's atomics"},
     {"thread_simplify", "thread_bounds, thread_vectorize", "no dead branch, loop, name or local"},
     {"thread_dependent", "no statement is moved any more",
      "in a dependent launch: a wait before all that earlier launches may write or read"},
@@ -67,12 +69,13 @@ static const struct {
     void (*show)(const tg_kernel *k, text *out); /* what the dump of the tile IR does not say */
 } steps[] = {
     {.on_tiles = tile_verify},
-    {.on_tiles = tile_once, .show = tile_once_print},
     {.on_tiles = tile_pipeline},
     {.on_tiles = tile_layout, .show = tile_layout_print},
+    {.on_tiles = tile_once, .show = tile_once_print},
     {.lower = tile_lower, .verify = thread_verify},
     {.on_threads = thread_bounds, .verify = thread_verify},
     {.on_threads = thread_vectorize, .verify = thread_verify},
+    {.on_threads = thread_atomics, .verify = thread_verify},
     {.on_threads = thread_simplify, .verify = thread_verify},
     {.on_threads = thread_dependent, .verify = thread_dependent_verify},
     {.on_threads = thread_sync, .verify = thread_verify},

@@ -67,6 +67,10 @@ static thread_stmt *give(thread_kernel *t, thread_block *b, const allreduce *r, 
     return s;
 }
 
+int64_t thread_lanes_along(const thread_kernel *t, int axis) {
+    return cut_axis(t, axis).width;
+}
+
 static void shuffle(thread_kernel *t, thread_block *b, const allreduce *r, const cut *c) {
     thread_stmt *s = give(t, b, r, THREAD_REDUCE_LANES, r->value);
     s->participants = SCOPE_WARP;
@@ -74,6 +78,11 @@ static void shuffle(thread_kernel *t, thread_block *b, const allreduce *r, const
     s->count = c->width;
     s->stride = (int)c->stride;
     s->width = (int)c->width;
+}
+
+void thread_reduce_lanes(thread_kernel *t, thread_block *b, const allreduce *r) {
+    const cut c = cut_axis(t, r->axis);
+    shuffle(t, b, r, &c);
 }
 
 /* The reduction of one run, as a value that is evaluated once. */

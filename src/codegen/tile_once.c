@@ -1,7 +1,8 @@
 /* tile_once.c -- tensors of which a launch reads no element twice.
  *
- * Reads the kernel as recorded.  Leaves buffer.read_once, and in buffer.reread why it is not set; the printer makes
- * wide loads of such tensors leave the first-level cache alone, which then keeps what is read again.
+ * Reads the kernel as recorded, and the layouts of its fragments.  Leaves buffer.read_once, and in buffer.reread why
+ * it is not set; the printer makes wide loads of such tensors leave the first-level cache alone, which then keeps
+ * what is read again.
  *
  *     matrix[pid_n * 4 + i, pid_k * 512 + k]     each index gives back its variables: read once
  *     vector[              pid_k * 512 + k]      the same for each pid_n: read again
@@ -10,6 +11,7 @@
  * factors, each factor is more than the terms before it can make up.  Every variable that the statement runs for with
  * more than one value must be given back by some index.  That stays true under guards: they only leave out. */
 #include "codegen/passes.h"
+#include "codegen/tile_decide.h"
 
 enum { MAX_KNOWN = 32 };
 
@@ -173,9 +175,18 @@ static const char *again_in_threads(once *o) {
     return NULL;
 }
 
+/* Several threads may hold, and so read, one element of a fragment. */
+static const char *again_by_replicas(const tile_stmt *s) {
+    const buffer *to = s->kind == TILE_COPY ? buffer_root(s->dst->buffer) : NULL;
+    const bool is_shared_out = to && (to->space == TG_FRAGMENT || to->space == TG_REDUCER);
+    return is_shared_out && (!to->registers || layout_has_replicas(to->registers))
+               ? "is read by several threads of a block"
+               : NULL;
+}
+
 /* Why an element may be read more than once through r; NULL when none is. */
 static const char *again(once *o, const reading *r) {
-    const char *why = NULL;
+    const char *why = again_by_replicas(r->s);
     o->nknown = 0;
     for (int i = 0; i < r->place->n; i++) {
         learn(o, r->place->arg[i], r->place->kind == E_REGION ? r->place->dim[i] : 1);
@@ -213,7 +224,7 @@ static const char *reread(once *o, buffer *b) {
 void tile_once(tg_kernel *k, const target *t) {
     (void)t;
     once o = {.k = k, .of = ARENA_ARRAY(&k->memory, reading, k->nbuffers + 1)};
-    note_block(&o, &k->body);
+    note_block(&o, k->recorded.first ? &k->recorded : &k->body);
     for (int i = 0; i < k->nargs; i++) {
         buffer *b = k->args[i].tensor;
         if (b) {

@@ -8,7 +8,11 @@ extern "C" __global__ void __launch_bounds__(64) a_buffer_of_rank_zero_is_a_plai
         total = 0.0f;
     __syncthreads();
 
-    atomicAdd(&total, mine);
+    float total_lanes = mine;
+    for (int mask = 1; mask < 32; mask *= 2)
+        total_lanes += __shfl_xor_sync(0xffffffff, total_lanes, mask);
+    if (thread % 32 == 0)
+        atomicAdd(&total, total_lanes); // once for the lanes that would meet here
     __syncthreads();
 
     if (thread == 0)

@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(64) a_fragment_is_registers_of_each_thread(
-    const float *__restrict__ x, // [64][64]
+    const float *__restrict__ x, // [64][64], read once
     float *__restrict__ y) { // [64][64]
     const int pid = blockIdx.x;
     const int tid_x = threadIdx.x;
@@ -7,7 +7,8 @@ extern "C" __global__ void __launch_bounds__(64) a_fragment_is_registers_of_each
 
     #pragma unroll
     for (int i = 0; i < 4; ++i)
-        *(uint4 *)&f[i * 4] = *(const uint4 *)&x[(pid * 16 + i * 4 + tid_x / 16) * 64 + tid_x % 16 * 4];
+        *(uint4 *)&f[i * 4] =
+            load_once((const uint4 *)&x[(pid * 16 + i * 4 + tid_x / 16) * 64 + tid_x % 16 * 4]);
     alignas(16) float g[16];
 
     #pragma unroll

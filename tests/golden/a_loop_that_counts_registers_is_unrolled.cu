@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(64) a_loop_that_counts_registers_is_unrolled(
-    const float *__restrict__ x, // [8][64]
+    const float *__restrict__ x, // [8][64], read once
     float *__restrict__ y) { // [8]
     alignas(8) __shared__ float tile_shared[2][64];
     __shared__ float sums_partial[8][2];
@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(64) a_loop_that_counts_registers_is
         const int col = tid_x % 32 * 2;
         __syncthreads(); // tile_shared has been read before it is written again
 
-        *(uint2 *)&tile_shared[row][col] = *(const uint2 *)&x[(i_tile * 2 + row) * 64 + col];
+        *(uint2 *)&tile_shared[row][col] = load_once((const uint2 *)&x[(i_tile * 2 + row) * 64 + col]);
         __syncthreads(); // all of tile_shared is written before it is read
 
         #pragma unroll

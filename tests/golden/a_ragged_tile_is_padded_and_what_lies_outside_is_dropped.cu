@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128) a_ragged_tile_is_padded_and_what_lies_outside_is_dropped(
-    const f16 *__restrict__ x, // [100][1000]
+    const f16 *__restrict__ x, // [100][1000], read once
     float *__restrict__ y) { // [100][1000]
     alignas(16) __shared__ f16 s[16][64];
     const int col_block = blockIdx.x;
@@ -8,7 +8,8 @@ extern "C" __global__ void __launch_bounds__(128) a_ragged_tile_is_padded_and_wh
     const int row = tid_x / 8;
     const int col = tid_x % 8 * 8;
     if (row_block * 16 + row < 100 && col_block * 64 + col < 1000)
-        *(uint4 *)&s[row][col] = *(const uint4 *)&x[(row_block * 16 + row) * 1000 + col_block * 64 + col];
+        *(uint4 *)&s[row][col] =
+            load_once((const uint4 *)&x[(row_block * 16 + row) * 1000 + col_block * 64 + col]);
     else
         *(uint4 *)&s[row][col] = make_uint4(0, 0, 0, 0);
     __syncthreads(); // all of s is written before it is read

@@ -1,6 +1,6 @@
 extern "C" __global__ void __launch_bounds__(128) a_reducer_meets_by_shuffles_then_in_shared_memory(
     const f16 *__restrict__ vector, // [512]
-    const f16 *__restrict__ matrix, // [4][512]
+    const f16 *__restrict__ matrix, // [4][512], read once
     float *__restrict__ output) { // [4]
     __shared__ float sums_partial[2][2][2];
     const int tid_x = threadIdx.x;
@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(128) a_reducer_meets_by_shuffles_th
     #pragma unroll
     for (int i = 0; i < 2; ++i)
         *(uint4 *)&matrix_fragment[i * 8] =
-            *(const uint4 *)&matrix[(i * 2 + tid_x / 64) * 512 + tid_x % 64 * 8];
+            load_once((const uint4 *)&matrix[(i * 2 + tid_x / 64) * 512 + tid_x % 64 * 8]);
     #pragma unroll
     for (int turn = 0; turn < 2; ++turn) {
         #pragma unroll

@@ -1,9 +1,9 @@
 extern "C" __global__ void __launch_bounds__(128) a_row_maximum_stays_beside_its_row(
-    const float *__restrict__ x, // [4][128]
+    const float *__restrict__ x, // [4][128], read once
     float *__restrict__ y) { // [4][128]
     const int tid_x = threadIdx.x;
     alignas(16) float row[4];
-    *(uint4 *)row = *(const uint4 *)&x[tid_x / 32 * 128 + tid_x % 32 * 4];
+    *(uint4 *)row = load_once((const uint4 *)&x[tid_x / 32 * 128 + tid_x % 32 * 4]);
     float most = -INFINITY;
 
     #pragma unroll

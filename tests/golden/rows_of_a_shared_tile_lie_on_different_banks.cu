@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128) rows_of_a_shared_tile_lie_on_different_banks(
-    const float *__restrict__ x, // [64][96]
+    const float *__restrict__ x, // [64][96], read once
     float *__restrict__ y) { // [96][64]
     alignas(16) __shared__ float square[32][36]; // 4 elements of padding: rows on different banks
     const int pid_m = blockIdx.x;
@@ -8,7 +8,8 @@ extern "C" __global__ void __launch_bounds__(128) rows_of_a_shared_tile_lie_on_d
     for (int i = 0; i < 2; ++i) {
         const int row = i * 16 + tid_x / 8;
         const int col = tid_x % 8 * 4;
-        *(uint4 *)&square[row][col] = *(const uint4 *)&x[(pid_m * 32 + row) * 96 + pid_n * 32 + col];
+        *(uint4 *)&square[row][col] =
+            load_once((const uint4 *)&x[(pid_m * 32 + row) * 96 + pid_n * 32 + col]);
     }
     __syncthreads(); // all of square is written before it is read
 

@@ -1,6 +1,6 @@
 extern "C" __global__ void __launch_bounds__(128) tiles_that_are_never_needed_at_once_share_bytes(
-    const float *__restrict__ x, // [64][64]
-    const float *__restrict__ y, // [128][32]
+    const float *__restrict__ x, // [64][64], read once
+    const float *__restrict__ y, // [128][32], read once
     float *__restrict__ sum_of_x, // [64]
     float *__restrict__ sum_of_y) { // [128]
     __shared__ __align__(16) unsigned char shared_memory[18432];
@@ -10,7 +10,7 @@ extern "C" __global__ void __launch_bounds__(128) tiles_that_are_never_needed_at
     for (int i = 0; i < 8; ++i) {
         const int row = i * 8 + tid_x / 16;
         const int col = tid_x % 16 * 4;
-        *(uint4 *)&square[row][col] = *(const uint4 *)&x[row * 64 + col];
+        *(uint4 *)&square[row][col] = load_once((const uint4 *)&x[row * 64 + col]);
     }
     float of_row = 0.0f;
     const int i = tid_x % 64;
@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(128) tiles_that_are_never_needed_at
     for (int i_1 = 0; i_1 < 8; ++i_1) {
         const int row = i_1 * 16 + tid_x / 8;
         const int col = tid_x % 8 * 4;
-        *(uint4 *)&slab[row][col] = *(const uint4 *)&y[row * 32 + col];
+        *(uint4 *)&slab[row][col] = load_once((const uint4 *)&y[row * 32 + col]);
     }
     float of_line = 0.0f;
     __syncthreads(); // all of slab is written before it is read
