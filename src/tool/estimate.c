@@ -137,8 +137,7 @@ static void add(reckoning *r, const char *name, double cycles, double us, const 
 static void add_memory(reckoning *r) {
     char why[160];
     const double bytes = (double)(r->c->once_read + r->c->once_written);
-    snprintf(why, sizeof why, "%.4g MB, each sector once, at %.4g GB/s", bytes * 1e-6,
-             (double)r->gpu->bandwidth_gbs);
+    snprintf(why, sizeof why, "%.4g MB at %.4g GB/s", bytes * 1e-6, (double)r->gpu->bandwidth_gbs);
     add(r, "memory", 0, bytes / ((double)r->gpu->bandwidth_gbs * 1e3), why);
 }
 
@@ -159,8 +158,7 @@ static void add_lines(reckoning *r) {
 static void add_issue(reckoning *r) {
     char why[160];
     const double instructions = instructions_of_a_step * (double)r->c->instructions * r->of_busiest;
-    snprintf(why, sizeof why, "%.4g instructions of warps, %d a cycle", instructions,
-             SCHEDULERS);
+    snprintf(why, sizeof why, "%.4g instructions of warps, %d a cycle", instructions, SCHEDULERS);
     add(r, "issue", instructions / SCHEDULERS, 0, why);
 }
 
