@@ -662,3 +662,22 @@ Test(jit, stream_mode_records_rotating_launches_and_divides_the_replay_by_their_
     tg_jit_free(jit);
     device_close(d);
 }
+
+Test(jit, a_program_times_a_kernel_over_sets_of_arguments) {
+    tg_jit *jit = tg_jit_new("scale", counted, NULL, 0);
+    const tg_arg sets[] = {two[0], two[1], tg_arg_pointer((void *)0x30000), tg_arg_pointer((void *)0x40000)};
+    const tg_bench_options how = {.mode = TG_BENCH_COLD, .min_samples = 11, .max_samples = 11};
+    tg_bench_figures f;
+    const int before = fake->launches;
+    cr_assert_eq(tg_bench(jit, TG_CONFIG(N, 1024, block, 128), 2, 2, sets, &how, &f), TG_OK, "%s",
+                 tg_error());
+    cr_expect_eq(f.samples, 11);
+    cr_expect_eq(f.launches, 1);
+    cr_expect_float_eq(f.median_us, 1500.0, 1e-6);
+    cr_expect(fake->launches - before >= 22, "a launch and a flush for each sample");
+    cr_expect_eq(tg_bench(jit, TG_CONFIG(N, 1024, block, 128), 2, 1, sets, &how, &f), TG_EARG,
+                 "one argument too few");
+    cr_expect_eq(f.samples, 0);
+    cr_expect_eq(tg_bench(jit, TG_CONFIG(block, 128), 2, 2, sets, &how, &f), TG_EKERNEL, "N is missing");
+    tg_jit_free(jit);
+}
