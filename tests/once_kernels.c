@@ -38,6 +38,24 @@ KERNEL(once_pipelined) {
     }
 }
 
+/* An axis of one thread says nothing. */
+KERNEL(once_beside_one_thread) {
+    params(steps);
+    tensor(x, F16, 8, steps * 256);
+    tensor(y, F16, 8, steps * 256);
+    grid(pid, 8) threads(one, 1, tid, 32) {
+        local(mine, F16, 8);
+        let(row, add(pid, one));
+        serial(i, steps) {
+            let(column, add(mul(i, 256), mul(tid, 8)));
+            vectorized(k, 8)
+                set(at(mine, k), at(x, row, add(column, k)));
+            vectorized(k, 8)
+                set(at(y, row, add(column, k)), at(mine, k));
+        }
+    }
+}
+
 /* Neighbouring blocks share half of what they read. */
 KERNEL(again_in_windows) {
     tensor(x, F32, 256);

@@ -4,7 +4,7 @@
 
 /* clang-format off */
 #define KERNELS(X)                                                                                         \
-    X(once_in_tiles) X(once_pipelined) X(again_in_windows) X(once_in_windows) X(again_in_a_loop)           \
+    X(once_in_tiles) X(once_pipelined) X(once_beside_one_thread) X(again_in_windows) X(once_in_windows) X(again_in_a_loop)           \
     X(again_at_two_places) X(again_through_a_table) X(again_by_replicas) X(meet_in_rows) X(meet_not)       \
     X(meet_in_a_loop)
 /* clang-format on */
@@ -83,6 +83,17 @@ Test(once, only_wide_loads_of_what_is_read_once_go_past_the_cache) {
     const char *narrow = l.made.cuda.text.s;
     cr_assert_eq(count(narrow, "load_once") + count(narrow, "read once"), 0, "%s", narrow);
     finish(&l);
+}
+
+/* In a loop of many steps loads that keep their order cost more than the cache brings. */
+Test(once, loads_of_a_long_loop_may_still_be_moved) {
+    for (int64_t n = 16; n <= 17; n++) {
+        lowered l = LOWER("sm_80", once_beside_one_thread, steps, n);
+        expect_agreement(&l, 0);
+        expect_reading(&l, "x", NULL);
+        cr_assert_eq(count(l.made.cuda.text.s, "= load_once("), n == 16, "%s", l.made.cuda.text.s);
+        finish(&l);
+    }
 }
 
 /* ---- atomics that meet --------------------------------------------------------------------------------- */

@@ -154,10 +154,6 @@ static void shape_comment(printer *p, const buffer *b) {
     if (b->pitch > 0 && b->rank > 1 && b->pitch != b->dim[b->rank - 1]) {
         text_print(out, ", rows %lld apart", (long long)b->pitch);
     }
-    const int64_t widest = p->access_bytes[b->id];
-    if (b->read_once && widest >= CUDA_PAST_CACHE && widest > type_bytes(b->type)) {
-        text_add(out, ", read once");
-    }
 }
 
 static bool is_aliased(const printer *p, const buffer *b) {

@@ -65,8 +65,8 @@ static void word_address(printer *p, const node *ref, const char *qualifier) {
  * what nobody writes. */
 static bool is_read_once(const printer *p, const node *ref) {
     const buffer *root = buffer_root(ref->buffer);
-    return root->space == TG_GLOBAL && root->read_once && access_bytes(ref) >= CUDA_PAST_CACHE &&
-           (!p->t->waits || thread_is_constant(root));
+    return root->space == TG_GLOBAL && root->read_once && access_bytes(ref) >= PAST_CACHE_BYTES &&
+           p->long_loops == 0 && (!p->t->waits || thread_is_constant(root));
 }
 
 static void word_load(printer *p, const node *ref) {
@@ -466,7 +466,10 @@ static void loop(printer *p, const thread_stmt *s) {
     text_print(out, "; ++%s)", name);
     p->var_name[v->id] = name;
     const bool braces = needs_braces(&s->body);
+    const bool is_long = s->unroll != UNROLL_FULL && s->extent->hi > PAST_CACHE_STEPS;
+    p->long_loops += is_long;
     body(p, &s->body, s->at, braces);
+    p->long_loops -= is_long;
     if (braces) {
         close_brace(p);
     }

@@ -2,7 +2,7 @@
  *
  * Reads the kernel as recorded, and the layouts of its fragments.  Leaves buffer.read_once, and in buffer.reread why
  * it is not set; the printer makes wide loads of such tensors leave the first-level cache alone, which then keeps
- * what is read again.
+ * what is read again (but see PAST_CACHE_STEPS).
  *
  *     matrix[pid_n * 4 + i, pid_k * 512 + k]     each index gives back its variables: read once
  *     vector[              pid_k * 512 + k]      the same for each pid_n: read again
@@ -117,7 +117,7 @@ static void learn(once *o, const node *x, int64_t length) {
         if (!v || (!is_axis(v) && v->kind != VAR_SCALAR && v->kind != VAR_EXTENT)) {
             return;
         }
-        if (is_axis(v)) {
+        if (is_axis(v) && v->lo < v->hi) {
             parts[n++] = part_of(f.term[i].factor, v->hi - v->lo + 1, v);
         }
     }

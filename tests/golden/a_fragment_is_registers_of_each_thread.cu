@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(64) a_fragment_is_registers_of_each_thread(
-    const float *__restrict__ x, // [64][64], read once
+    const float *__restrict__ x, // [64][64]
     float *__restrict__ y) { // [64][64]
     const int pid = blockIdx.x;
     const int tid_x = threadIdx.x;

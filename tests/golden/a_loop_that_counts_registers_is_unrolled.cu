@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(64) a_loop_that_counts_registers_is_unrolled(
-    const float *__restrict__ x, // [8][64], read once
+    const float *__restrict__ x, // [8][64]
     float *__restrict__ y) { // [8]
     alignas(8) __shared__ float tile_shared[2][64];
     __shared__ float sums_partial[8][2];

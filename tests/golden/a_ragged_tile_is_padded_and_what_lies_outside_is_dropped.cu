@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128) a_ragged_tile_is_padded_and_what_lies_outside_is_dropped(
-    const f16 *__restrict__ x, // [100][1000], read once
+    const f16 *__restrict__ x, // [100][1000]
     float *__restrict__ y) { // [100][1000]
     alignas(16) __shared__ f16 s[16][64];
     const int col_block = blockIdx.x;

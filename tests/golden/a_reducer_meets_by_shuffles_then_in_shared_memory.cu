@@ -1,6 +1,6 @@
 extern "C" __global__ void __launch_bounds__(128) a_reducer_meets_by_shuffles_then_in_shared_memory(
     const f16 *__restrict__ vector, // [512]
-    const f16 *__restrict__ matrix, // [4][512], read once
+    const f16 *__restrict__ matrix, // [4][512]
     float *__restrict__ output) { // [4]
     __shared__ float sums_partial[2][2][2];
     const int tid_x = threadIdx.x;

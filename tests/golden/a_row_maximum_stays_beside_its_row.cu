@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128) a_row_maximum_stays_beside_its_row(
-    const float *__restrict__ x, // [4][128], read once
+    const float *__restrict__ x, // [4][128]
     float *__restrict__ y) { // [4][128]
     const int tid_x = threadIdx.x;
     alignas(16) float row[4];

@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(32) a_run_is_cut_only_where_the_tensor_ends_inside_it(
-    const float *__restrict__ x, // [1001], read once
+    const float *__restrict__ x, // [1001]
     float *__restrict__ y) { // [1001]
     alignas(16) __shared__ float s[128];
     const int pid = blockIdx.x;

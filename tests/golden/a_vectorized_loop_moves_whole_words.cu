@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(32) a_vectorized_loop_moves_whole_words(
-    const f16 *__restrict__ x, // [32][16], read once
+    const f16 *__restrict__ x, // [32][16]
     f16 *__restrict__ y) { // [32][16]
     const int row = threadIdx.x;
     alignas(16) f16 words[16];

@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(224) chunks_change_places_where_padding_has_no_room(
-    const float *__restrict__ x, // [448][256], read once
+    const float *__restrict__ x, // [448][256]
     float *__restrict__ y) { // [448]
     extern __shared__ __align__(16) unsigned char shared_memory[];
     float (*tile_x)[256] = (float (*)[256])shared_memory; // 16-byte chunk c of a row lies at c ^ row % 8: rows on different banks
@@ -8,8 +8,7 @@ extern "C" __global__ void __launch_bounds__(224) chunks_change_places_where_pad
     for (int i = 0; i < 64; ++i) {
         const int row = (i * 896 + tid_x * 4) / 256;
         const int col = (i * 896 + tid_x * 4) % 256;
-        *(uint4 *)&tile_x[row][col ^ (row % 8 * 4)] =
-            load_once((const uint4 *)&x[(pid * 224 + row) * 256 + col]);
+        *(uint4 *)&tile_x[row][col ^ (row % 8 * 4)] = *(const uint4 *)&x[(pid * 224 + row) * 256 + col];
     }
     float sums = 0.0f;
     __syncthreads(); // all of tile_x is written before it is read

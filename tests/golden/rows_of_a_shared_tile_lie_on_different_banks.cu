@@ -1,5 +1,5 @@
 extern "C" __global__ void __launch_bounds__(128) rows_of_a_shared_tile_lie_on_different_banks(
-    const float *__restrict__ x, // [64][96], read once
+    const float *__restrict__ x, // [64][96]
     float *__restrict__ y) { // [96][64]
     alignas(16) __shared__ float square[32][36]; // 4 elements of padding: rows on different banks
     const int pid_m = blockIdx.x;

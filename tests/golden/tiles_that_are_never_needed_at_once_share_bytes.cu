@@ -1,6 +1,6 @@
 extern "C" __global__ void __launch_bounds__(128) tiles_that_are_never_needed_at_once_share_bytes(
-    const float *__restrict__ x, // [64][64], read once
-    const float *__restrict__ y, // [128][32], read once
+    const float *__restrict__ x, // [64][64]
+    const float *__restrict__ y, // [128][32]
     float *__restrict__ sum_of_x, // [64]
     float *__restrict__ sum_of_y) { // [128]
     __shared__ __align__(16) unsigned char shared_memory[18432];

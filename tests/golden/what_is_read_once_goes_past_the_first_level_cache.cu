@@ -1,6 +1,6 @@
 extern "C" __global__ void __launch_bounds__(128) what_is_read_once_goes_past_the_first_level_cache(
     const f16 *__restrict__ vector, // [1024]
-    const f16 *__restrict__ matrix, // [64][1024], read once
+    const f16 *__restrict__ matrix, // [64][1024]
     f16 *__restrict__ products) { // [64][1024]
     const int row = blockIdx.x;
     const int thread = threadIdx.x;
