@@ -519,6 +519,9 @@ static void on_gpu(master *m, const tune_answer *a) {
         m->gpu.is_preparing = true;
         m->gpu.deadline = limit_of(m->t, prepare_s);
         break;
+    case ANSWER_COMPARING:
+        m->gpu.deadline = progress_clock() + prepare_s;
+        break;
     case ANSWER_PREPARED:
         m->gpu.is_preparing = false;
         m->gpu.deadline = limit_of(m->t, m->gpu.what == DOING_FINALS ? finals_s : look_s);

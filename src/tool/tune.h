@@ -116,11 +116,12 @@ typedef enum tune_answer_kind {
     ANSWER_READY,     /* the GPU process has its context */
     ANSWER_EXAMINED,  /* .out: legal or not; a legal one waits for JOB_COMPILE or JOB_DROP */
     ANSWER_PREPARING, /* inputs and reference are made: may take long */
-    ANSWER_PREPARED,
-    ANSWER_DONE,    /* .out, of .point */
-    ANSWER_END,     /* of the finals */
-    ANSWER_LACKING, /* .out.reason: the machine lacks something: no point in going on */
-    ANSWER_FAULTY   /* .out.reason: the problem cannot be run at all */
+    ANSWER_COMPARING, /* the point has run, its result is looked at: may take long too */
+    ANSWER_PREPARED,  /* what follows is the GPU's again */
+    ANSWER_DONE,      /* .out, of .point */
+    ANSWER_END,       /* of the finals */
+    ANSWER_LACKING,   /* .out.reason: the machine lacks something: no point in going on */
+    ANSWER_FAULTY     /* .out.reason: the problem cannot be run at all */
 } tune_answer_kind;
 
 typedef struct tune_answer {

@@ -19,8 +19,6 @@
 #include "tool/tool.h"
 #include "tool/tune.h"
 
-enum { MAX_SETS = BENCH_MAX_SETS };
-
 /* The arguments that lie on the device, and what must come out. */
 typedef struct prepared {
     const tune_problem *of; /* whose they were made; NULL: none yet */
@@ -28,8 +26,8 @@ typedef struct prepared {
     reference_function *reference, *inputs;
     arguments all;
     int nsets;
-    void *address[MAX_SETS][INPUTS_MAX];
-    tg_arg args[MAX_SETS][INPUTS_MAX];
+    void *address[BENCH_MAX_SETS][INPUTS_MAX];
+    tg_arg args[BENCH_MAX_SETS][INPUTS_MAX];
     void *good[INPUTS_MAX]; /* a result that was compared and is right; NULL */
     tg_config made_for;     /* tunables of the point */
     bool depends; /* what must come out depends on tunables: the reference is asked for every point */
@@ -198,7 +196,7 @@ static double bytes_of(const arguments *all) {
 /* More sets than the cache holds; fewer where the device's memory is short, one at least. */
 static int upload(session *x) {
     prepared *now = &x->now;
-    const int wanted = bench_sets(&x->t->device, bytes_of(&now->all), 4, MAX_SETS);
+    const int wanted = bench_sets(&x->t->device, bytes_of(&now->all), 5.0, BENCH_MAX_SETS);
     int code = TG_OK;
     for (int i = 0; i < wanted && !code; i++) {
         now->nsets = i + 1;
@@ -503,14 +501,17 @@ static bool compare_by_reference(call *c) {
     return compare_all(c);
 }
 
-/* Runs it and compares; false with c->out. */
-static bool is_right(call *c) {
+/* Runs it and compares; false with c->out.  How long a large tensor takes to compare says nothing of the kernel. */
+static bool is_right(call *c, int problem) {
     const int code = run_once(c);
     if (code) {
         fail(&c->out, code);
         return false;
     }
-    return compare_by_reference(c);
+    answer(c->x, ANSWER_COMPARING, problem, c->point, NULL);
+    const bool is_good = compare_by_reference(c);
+    answer(c->x, ANSWER_PREPARED, problem, c->point, NULL);
+    return is_good;
 }
 
 /* ---- times --------------------------------------------------------------------------------------------- */
@@ -533,7 +534,7 @@ static void look(session *x, const tune_job *job) {
         close_call(&c);
         return;
     }
-    if (how == OPENED && is_right(&c)) {
+    if (how == OPENED && is_right(&c, job->problem)) {
         const int code = tune_look(&x->clock, launch, &c, x->now.nsets, job->best_us, &figures);
         if (code) {
             fail(&c.out, code);
@@ -559,7 +560,7 @@ static void converge(session *x, int problem, call *c, int n) {
     }
     for (int i = 0; i < n && !code; i++) {
         take_figures(&f[i].figures, RECORD_STREAM, &c[i].out);
-        is_right(&c[i]);
+        is_right(&c[i], problem);
         answer(x, ANSWER_DONE, problem, c[i].point, &c[i].out);
     }
 }
