@@ -10,6 +10,18 @@ say() {
     printf '%s\n' "$*"
 }
 
+# result_of KERNEL LOG: what `tegula run` came to.  Its last line begins "ok" or "FAILED"; where the kernel was not even
+# run, all of a short message: the place, the line and what is wrong with it.
+result_of() {
+    case $(tail -n 1 "$2") in
+    ok\ * | FAILED\ *) tail -n 1 "$2" ;;
+    *)
+        say "FAILED $1:"
+        sed 's/^/    /' "$2" | head -n 12
+        ;;
+    esac
+}
+
 have() {
     command -v "$1" >/dev/null 2>&1
 }

@@ -162,4 +162,17 @@ yaml '' 2 'm.yaml:1:1: error: the file is empty'
 printf 'good: {params: {n: 64, dtype: f16}, reference: nowhere}\n' >"$work/m.yaml"
 expect 2 "the reference 'nowhere' .* is not in its file" run good -k "$work/m.c" --device sim
 
+# The sources of the gallery are shown wherever the command runs.
+case $TEGULA in /*) command=$TEGULA ;; *) command=$PWD/$TEGULA ;; esac
+(cd "$work" && "$command" emit thread_naive -p N=0 >"$work/out" 2>&1)
+holds "a mistake in the gallery shows its line outside the checkout" grep -qE '^ *[0-9]+ \| +[a-z]' "$work/out"
+
+# One warning where nothing can be cached.
+if "$TEGULA" emit thread_naive --stage cubin --no-cache -q -o /dev/null >/dev/null 2>&1; then
+    touch "$work/no_folder"
+    TEGULA_CACHE_DIR=$work/no_folder "$TEGULA" emit thread_naive --stage cubin -q -o "$work/k.cubin" >"$work/out" 2>&1
+    holds "emit goes on without a cache" [ -s "$work/k.cubin" ]
+    holds "emit says once that there is none" [ "$(grep -c 'no_folder is not used: ' "$work/out")" = 1 ]
+fi
+
 finish

@@ -58,8 +58,7 @@ enum { SUM = TG_SUM, MAX = TG_MAX, MIN = TG_MIN };
 
 #define scalar(name, dtype) const tg_expr name = tg_scalar(tg_now(), TG_HERE, #name, dtype)
 #define extent(name) const tg_expr name = tg_extent(tg_now(), TG_HERE, #name)
-#define tensor(name, dtype, ...) \
-    const tg_buf name = tg_tensor(tg_now(), TG_HERE, #name, dtype, 0, TG_INDEX_(__VA_ARGS__))
+#define tensor(name, ...) const tg_buf name = tg_tensor(tg_now(), TG_HERE, #name, TG_TENSOR_(__VA_ARGS__))
 #define pitched(name, dtype, ld, ...) \
     const tg_buf name = tg_tensor(tg_now(), TG_HERE, #name, dtype, ld, TG_INDEX_(__VA_ARGS__))
 #define aligned(a, bytes) tg_aligned(tg_now(), TG_HERE, a, bytes)
@@ -324,6 +323,13 @@ static inline tg_expr tg_cd(tg_loc at, tg_expr a, int64_t b) { return tg_ceildiv
     TG_MAKE(tg_index) {                                         \
         TG_COUNT(__VA_ARGS__), { TG_MAP(TG_V_, __VA_ARGS__) }   \
     }
+/* Element type, pitch, extents; the type alone: one element. */
+#define TG_TENSOR_(...) TG_CAT(TG_TENSOR_, TG_ONE_OR_TWO(__VA_ARGS__))(__VA_ARGS__)
+#define TG_TENSOR_1(dtype) dtype, 0, TG_MAKE(tg_index){0, {{0}}}
+#define TG_TENSOR_2(dtype, ...) dtype, 0, TG_INDEX_(__VA_ARGS__)
+#define TG_ONE_OR_TWO(...)                                                                              \
+    TG_COUNT_(__VA_ARGS__, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, \
+              2, 2, 2, 2, 2, 1, 0)
 #define TG_BUF_(space, name, ...) \
     const tg_buf name = tg_alloc(tg_now(), TG_HERE, space, #name, TG_SHAPE_(__VA_ARGS__))
 

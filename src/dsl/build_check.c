@@ -13,9 +13,9 @@
 /* ---- scopes, launch, configuration --------------------------------------------------------------------- */
 
 static void check_scopes(tg_kernel *k) {
-    for (build_scope *s = k->open; s; s = s->outer) {
-        diag_error(&k->errors, s->at, "this %s was never closed: did a return or goto leave it?",
-                   tile_scope_word(s->kind));
+    if (k->open) { /* the innermost: those around it were left with it */
+        diag_error(&k->errors, k->open->at, "this %s was never closed: did a return or goto leave it?",
+                   tile_scope_word(k->open->kind));
     }
     k->open = NULL;
     k->block = &k->body;

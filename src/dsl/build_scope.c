@@ -325,9 +325,12 @@ void tg_close(tg_scope *scope) {
     if (!mine) {
         return;
     }
-    for (; k->open != mine; pop(k)) {
+    if (k->open != mine) { /* the innermost: those between were left with it */
         diag_error(&k->errors, k->open->at, "this %s was never closed: did a goto leave it?",
                    tile_scope_word(k->open->kind));
+    }
+    while (k->open != mine) {
+        pop(k);
     }
     if (!scope->done) {
         diag_error(&k->errors, mine->at, "this %s was left by break, after %s: a body must run to its end",

@@ -47,24 +47,46 @@ const char *diag_base(const char *file) {
     return slash ? slash + 1 : file;
 }
 
-void diag_source(tg_loc at, text *out) {
-    FILE *f = at.line > 0 && at.file ? fopen(at.file, "r") : NULL;
-    if (!f) {
-        return;
+static _Atomic(source_finder *) sources;
+
+void diag_set_sources(source_finder *find) {
+    atomic_store(&sources, find);
+}
+
+/* Line `number` of a text, cut to `size`. */
+static bool line_of_text(const char *s, int number, char *line, size_t size) {
+    for (int n = 1; n < number && *s; n++) {
+        s += strcspn(s, "\n");
+        s += *s == '\n';
     }
-    char line[256];
-    int number = 1;
+    snprintf(line, size, "%.*s", (int)strcspn(s, "\r\n"), s);
+    return *s != '\0';
+}
+
+static bool line_of_file(const char *name, int number, char *line, size_t size) {
+    FILE *f = fopen(name, "r");
     bool found = false;
-    while (!found && fgets(line, sizeof line, f)) {
-        found = number == at.line;
-        number += strchr(line, '\n') != NULL;
+    for (int n = 1; f && !found && fgets(line, (int)size, f);) {
+        found = n == number;
+        n += strchr(line, '\n') != NULL;
     }
-    fclose(f);
-    if (!found) {
+    if (f) {
+        fclose(f);
+    }
+    line[found ? strcspn(line, "\r\n") : 0] = '\0';
+    return found;
+}
+
+void diag_source(tg_loc at, text *out) {
+    char line[256];
+    source_finder *find = atomic_load(&sources);
+    const char *known = find && at.file ? find(at.file) : NULL;
+    if (at.line <= 0 || !at.file ||
+        !(known ? line_of_text(known, at.line, line, sizeof line)
+                : line_of_file(at.file, at.line, line, sizeof line))) {
         return;
     }
-    line[strcspn(line, "\r\n")] = '\0';
-    size_t indent = strspn(line, " \t");
+    const size_t indent = strspn(line, " \t");
     text_print(out, "%5d | %s\n      | %.*s^\n", at.line, line, (int)indent, line);
 }
 

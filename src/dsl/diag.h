@@ -32,6 +32,10 @@ void diag_error(diag *d, tg_loc at, const char *format, ...)
 void diag_print(const diag *d, text *out);
 /* The source line and a caret under its first character that is not blank; nothing where it cannot be read. */
 void diag_source(tg_loc at, text *out);
+/* A program that carries the sources of its kernels says where their text is; NULL for a file that it does not know,
+ * which is then looked for on disk. */
+typedef const char *source_finder(const char *file);
+void diag_set_sources(source_finder *find);
 /* Last path component: what messages show of __FILE__. */
 const char *diag_base(const char *file);
 

@@ -175,19 +175,42 @@ static const char *atomic_word(tg_reduction r) {
 
 /* ---- statements ---------------------------------------------------------------------------------------- */
 
+static void print_let(const tile_stmt *s, text *out) {
+    text_print(out, "let %s = ", s->var->name);
+    if (s->kind == TILE_ALLREDUCE) {
+        text_print(out, "allreduce %s ", reduction_name(s->reduction));
+    }
+    expr_print(s->value, out);
+    if (s->kind == TILE_ALLREDUCE) {
+        text_print(out, " along %s", s->axis->name);
+    }
+}
+
+static void print_fill(const tile_stmt *s, text *out) {
+    if (s->is_clear) {
+        text_add(out, "clear ");
+        expr_print(s->dst, out);
+    } else {
+        print_pair("fill", s->dst, ", ", s->value, out);
+    }
+}
+
+static void print_reduce(const tile_stmt *s, text *out) {
+    text_print(out, "reduce %s ", reduction_name(s->reduction));
+    expr_print(s->src, out);
+    text_add(out, " -> ");
+    expr_print(s->dst, out);
+    text_print(out, " over %lld", (long long)s->dim);
+}
+
 static void print_stmt(const tile_stmt *s, text *out) {
     switch (s->kind) {
     case TILE_ALLOC:
         print_alloc(s->buffer, out);
         break;
     case TILE_LET:
-        text_print(out, "let %s = ", s->var->name);
-        expr_print(s->value, out);
-        break;
     case TILE_ALLREDUCE:
-        text_print(out, "let %s = allreduce %s ", s->var->name, reduction_name(s->reduction));
-        expr_print(s->value, out);
-        text_print(out, " along %s", s->axis->name);
+        print_let(s, out);
         break;
     case TILE_STORE:
         print_pair("set", s->dst, " = ", s->value, out);
@@ -202,19 +225,10 @@ static void print_stmt(const tile_stmt *s, text *out) {
         print_copy(s, out);
         break;
     case TILE_FILL:
-        if (s->is_clear) {
-            text_add(out, "clear ");
-            expr_print(s->dst, out);
-        } else {
-            print_pair("fill", s->dst, ", ", s->value, out);
-        }
+        print_fill(s, out);
         break;
     case TILE_REDUCE:
-        text_print(out, "reduce %s ", reduction_name(s->reduction));
-        expr_print(s->src, out);
-        text_add(out, " -> ");
-        expr_print(s->dst, out);
-        text_print(out, " over %lld", (long long)s->dim);
+        print_reduce(s, out);
         break;
     case TILE_FINALIZE:
         text_add(out, "finalize ");

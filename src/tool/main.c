@@ -9,7 +9,9 @@
 
 #include <tegula/tegula.h>
 
+#include "dsl/diag.h"
 #include "runtime/api.h"
+#include "tool/source.h"
 #include "tool/tool.h"
 
 typedef struct verb_code {
@@ -81,6 +83,7 @@ static int run_verb(options *o) {
         api_disable_caches();
     }
     tg_set_log(show_log, o);
+    diag_set_sources(source_built_in);
     for (int i = 0; i < NVERBS; i++) {
         if (strcmp(verbs[i].name, o->verb) == 0) {
             return verbs[i].run(o);

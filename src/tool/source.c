@@ -25,13 +25,18 @@ static const char *read_file(arena *a, const char *file) {
     return copy;
 }
 
-static const char *find_text(arena *a, const char *file) {
+const char *source_built_in(const char *file) {
     for (int i = 0; i < tg_gallery_files_n; i++) {
         if (strcmp(tg_gallery_files[i].name, file) == 0) {
             return tg_gallery_files[i].text;
         }
     }
-    return read_file(a, file);
+    return NULL;
+}
+
+static const char *find_text(arena *a, const char *file) {
+    const char *known = source_built_in(file);
+    return known ? known : read_file(a, file);
 }
 
 static int count_lines(const char *bytes) {

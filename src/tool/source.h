@@ -12,6 +12,8 @@ typedef struct source {
     const char **lines; /* lines[i]: line i + 1, without newline */
 } source;
 
+/* The text of a file that is built into the command, under the name that __FILE__ gives it; NULL. */
+const char *source_built_in(const char *file);
 /* Reads a file's lines; the copy built into the command comes first.  NULL when there is neither. */
 source *source_open(arena *a, const char *file);
 /* The n-th line, from 1; "" outside. */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/nvrtc.h"
+#include "runtime/image.h"
 #include "tool/child.h"
 #include "tool/nearest.h"
 #include "tool/report.h"
@@ -146,7 +146,8 @@ static int emit_cuda(const options *o, subject *s) {
 
 /* ---- what NVRTC makes ---------------------------------------------------------------------------------- */
 
-static int compile(const options *o, const subject *s, bool want_ptx, nvrtc_result *result) {
+/* By way of the cache, as a launch would get it. */
+static int compile(const options *o, const subject *s, bool want_ptx, const image **result) {
     const cuda_text *cuda = &s->result.cuda;
     const nvrtc_request request = {.name = s->kernel->name,
                                    .text = cuda->text.s,
@@ -155,13 +156,15 @@ static int compile(const options *o, const subject *s, bool want_ptx, nvrtc_resu
                                    .has_line_info = o->lineinfo,
                                    .lines = cuda->line,
                                    .n_lines = (size_t)cuda->nlines};
-    const int code = nvrtc_compile(&request, result);
+    const int code = image_get(&request, result);
     if (code) {
         return tool_fail_code(code, s->kernel->name);
     }
     if (o->verbose) {
-        fprintf(stderr, "NVRTC: %.1f ms, %zu bytes\n%s", result->milliseconds, result->size,
-                result->log ? result->log : "");
+        const image *i = *result;
+        fprintf(stderr, "NVRTC %s: %.1f ms%s, %zu bytes\n%s", i->notes.nvrtc, i->notes.compile_ms,
+                i->origin == IMAGE_FROM_DISK ? " when it was put into the cache" : "", i->size,
+                i->log ? i->log : "");
     }
     return STATUS_GOOD;
 }
@@ -183,7 +186,7 @@ static const char *find_program(arena *a, const char *name) {
     return NULL;
 }
 
-static int disassemble(const options *o, subject *s, const nvrtc_result *cubin) {
+static int disassemble(const options *o, subject *s, const image *cubin) {
     const char *nvdisasm = find_program(&s->memory, "nvdisasm");
     const char *program = nvdisasm ? nvdisasm : find_program(&s->memory, "cuobjdump");
     const char *folder = getenv("TMPDIR");
@@ -196,7 +199,7 @@ static int disassemble(const options *o, subject *s, const nvrtc_result *cubin) 
         return tool_fail(STATUS_LACKING, "no temporary file %s", path);
     }
     child_remove_at_exit(path);
-    const bool is_written = write(file, cubin->image, cubin->size) == (ssize_t)cubin->size;
+    const bool is_written = write(file, cubin->data, cubin->size) == (ssize_t)cubin->size;
     close(file);
     const char *const arguments[] = {program, nvdisasm ? "-c" : "-sass", path, NULL};
     text out = {0};
@@ -209,19 +212,20 @@ static int disassemble(const options *o, subject *s, const nvrtc_result *cubin) 
 }
 
 static int emit_compiled(const options *o, subject *s, const char *stage) {
-    nvrtc_result result = {0};
+    const image *result = NULL;
     const bool is_binary = strcmp(stage, "cubin") == 0;
     if (is_binary && (o->json || (!o->output && isatty(STDOUT_FILENO)))) {
         return tool_fail(STATUS_FAULTY, "a cubin is no text: give -o FILE");
     }
     int status = compile(o, s, strcmp(stage, "ptx") == 0, &result);
     if (!status && strcmp(stage, "sass") == 0) {
-        status = disassemble(o, s, &result);
+        status = disassemble(o, s, result);
     } else if (!status) {
-        const size_t size = is_binary ? result.size : strlen(result.image);
-        status = emit_bytes(o, s, stage, result.image, size);
+        const size_t size = is_binary ? result->size : strlen(result->data);
+        status = emit_bytes(o, s, stage, result->data, size);
     }
-    nvrtc_free(&result);
+    image_release(result);
+    image_settle();
     return status;
 }
 
