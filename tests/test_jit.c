@@ -363,6 +363,28 @@ Test(jit, a_device_too_old_is_no_device) {
     tg_jit_free(jit);
 }
 
+Test(jit, a_device_without_dependent_launches_gets_plain_ones) {
+    fake->major = 8;
+    fake->minor = 0;
+    tg_jit *jit = tg_jit_new("scale", scale, NULL, 0);
+    cr_expect_eq(tg_jit_dependent(jit, true), TG_OK);
+    cr_assert_eq(tg_launch(jit, TG_CONFIG(N, 1024), NULL, 2, two), TG_OK, "%s", tg_error());
+    cr_expect_eq(fake->n_attributes, 0);
+    cr_expect_eq(tg_jit_dependent(NULL, true), TG_EARG);
+    tg_jit_free(jit);
+}
+
+Test(jit, dependent_launches_are_said_before_the_first) {
+    tg_jit *jit = tg_jit_new("scale", scale, NULL, 0);
+    cr_expect_eq(tg_jit_dependent(jit, true), TG_OK);
+    cr_assert_eq(tg_launch(jit, TG_CONFIG(N, 1024), NULL, 2, two), TG_OK, "%s", tg_error());
+    cr_expect_eq(fake->n_attributes, 1);
+    cr_expect_eq(tg_jit_dependent(jit, true), TG_OK, "nothing new");
+    cr_expect_eq(tg_jit_dependent(jit, false), TG_EARG);
+    cr_expect(strstr(tg_error(), "is compiled already"), "%s", tg_error());
+    tg_jit_free(jit);
+}
+
 Test(jit, a_wrong_device_number_is_an_argument_error) {
     tg_jit *jit = tg_jit_new("scale", scale, NULL, 0);
     cr_expect_eq(tg_prepare(jit, TG_CONFIG(N, 1024), 7), TG_EARG);
