@@ -26,13 +26,13 @@ holds "the best few are timed with care" grep -q '"num_threads":128.*"mode":"str
 
 # A hang is ended after the time limit, and the rest goes on.
 FAKE_CUDA="96:hang"
-expect 0 "[0-9]+ timeout: running it did not end in time" tune -k $kernels --timeout 3 --records "$work/hang.jsonl" \
+expect 0 "[0-9]+ timeout: running it did not end in time" tune -k $kernels --timeout 8 --records "$work/hang.jsonl" \
     unchanged -p num_threads=96,128 -p tag=1
 holds "the others are right" grep -q "3 configurations, 2 right" "$work/out"
 
 # The builder hangs in one configuration and crashes in another.
 FAKE_CUDA=""
-expect 0 "^bad_builder .*4 configurations, 2 right" tune -k $kernels --timeout 3 --records "$work/builder.jsonl" bad_builder
+expect 0 "^bad_builder .*4 configurations, 2 right" tune -k $kernels --timeout 8 --records "$work/builder.jsonl" bad_builder
 holds "the builder's hang" grep -q "1 timeout: building it did not end in time" "$work/out"
 holds "the builder's crash" grep -q "1 crashed: it ended its process: Segmentation fault" "$work/out"
 
@@ -117,7 +117,10 @@ interrupted() {
         --records "$work/i.jsonl" unchanged >"$work/out" 2>&1 &
     pid=$!
     sleep "$1"
-    kill -INT -"$pid" 2>/dev/null
+    while kill -0 $pid 2>/dev/null; do # again where it came before anybody listened
+        kill -INT -"$pid" 2>/dev/null
+        sleep 0.3
+    done
     wait $pid
     status=$?
     holds "interrupted after $1 s: status $status" [ $status = 130 ]
