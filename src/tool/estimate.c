@@ -150,8 +150,7 @@ static void add_lines(reckoning *r) {
     }
     lines *= r->of_busiest;
     wavefronts *= r->of_busiest;
-    snprintf(why, sizeof why, "%.4g lines of 128 bytes, %.4g shared wavefronts, one a cycle", lines,
-             wavefronts);
+    snprintf(why, sizeof why, "%.4g lines, %.4g shared wavefronts, one a cycle", lines, wavefronts);
     add(r, "lines", lines + wavefronts, 0, why);
 }
 
@@ -162,9 +161,15 @@ static void add_issue(reckoning *r) {
     add(r, "issue", instructions / SCHEDULERS, 0, why);
 }
 
-static void add_wait(reckoning *r, const char *name, double times, double cycles, const char *what) {
+static const char *const waits_words[] = {"wait for global memory", "waits for global memory"};
+static const char *const shared_words[] = {"wait for shared memory", "waits for shared memory"};
+static const char *const barriers_words[] = {"barrier", "barriers"};
+static const char *const sums_words[] = {"addition that needs the one before",
+                                         "additions that need the one before"};
+
+static void add_wait(reckoning *r, const char *name, double times, double cycles, const char *const what[2]) {
     char why[160];
-    snprintf(why, sizeof why, "%.4g %s, %.4g cycles each%s", times, what, cycles,
+    snprintf(why, sizeof why, "%.4g %s, %.4g cycles each%s", times, what[times != 1], cycles,
              r->rounds > 1 ? ", in every round of blocks" : "");
     add(r, name, r->rounds * times * cycles, 0, why);
 }
@@ -178,21 +183,22 @@ estimate estimate_make(const cost_counter *c, const device_row *gpu, const occup
         return r.e;
     }
     const double most = ceil(blocks / (double)gpu->sms);
+    const double there = fmin(most, (double)room->blocks) * (double)room->warps / (double)room->blocks;
     r.of_busiest = most / blocks;
     r.rounds = ceil(most / (double)room->blocks);
     add_memory(&r);
     add_lines(&r);
     add_issue(&r);
-    add_wait(&r, "waits", waits.loads, (double)gpu->memory_cycles, "waits for global memory");
-    add_wait(&r, "shared", waits.shared, (double)gpu->shared_cycles, "waits for shared memory");
-    add_wait(&r, "barriers", waits.barriers, BARRIER_CYCLES, "barriers");
-    add_wait(&r, "sums", waits.sums, SUM_CYCLES, "additions that need the one before");
+    add_wait(&r, "waits", waits.loads, (double)gpu->memory_cycles, waits_words);
+    add_wait(&r, "shared", waits.shared, (double)gpu->shared_cycles, shared_words);
+    add_wait(&r, "barriers", waits.barriers, BARRIER_CYCLES, barriers_words);
+    add_wait(&r, "sums", waits.sums, SUM_CYCLES, sums_words);
     int largest = 0;
     for (int i = 1; i < r.n; i++) {
         busy += r.e.part[i].us;
         largest = r.e.part[i].us > r.e.part[largest].us ? i : largest;
     }
-    if (waits.barriers > MANY_BARRIERS && room->warps >= MANY_WARPS) {
+    if (waits.barriers > MANY_BARRIERS && there >= MANY_WARPS) {
         r.e.caution = "likely less: so many warps hide part of the waits between barriers from each other";
     }
     r.e.us = busy > r.e.part[0].us ? busy : r.e.part[0].us;

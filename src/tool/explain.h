@@ -71,7 +71,7 @@ double cost_efficiency(const cost_row *x); /* least by actual sectors or wavefro
 /* At most 100 columns; colour where the output is a terminal. */
 void explain_text(const options *o, const explained *e, text *out);
 void explain_findings(const explained *e, text *out);
-/* Its part above the accesses: "  name   words", in columns. */
+/* Its part above the accesses, without the time: "  name   words", in columns. */
 void explain_launch(const explained *e, text *out);
 /* Two kernels side by side, the differences first. */
 void explain_compare(const explained *a, const explained *b, text *out);

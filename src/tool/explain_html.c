@@ -126,6 +126,26 @@ static void print_launch(const page *p) {
     text_free(&words);
 }
 
+/* About how long, and why. */
+static void print_time(const page *p) {
+    const estimate *x = &p->e->about;
+    if (x->us <= 0) {
+        return;
+    }
+    page_print(p, "<h3>Time: about %.3g us, most of it: %s</h3>\n<div class=\"scroll card\"><table>\n", x->us,
+               x->limit);
+    for (int i = 0; i < ESTIMATE_PARTS; i++) {
+        page_print(p, "<tr%s><th scope=\"row\">%s</th><td class=\"number\">%.3g us</td><td>%s</td></tr>\n",
+                   strcmp(x->part[i].name, x->limit) == 0 ? " class=\"most\"" : "", x->part[i].name,
+                   x->part[i].us, x->part[i].why);
+    }
+    page_print(p,
+               "</table><p class=\"quiet\">The larger of memory and of the rest, which the busiest "
+               "multiprocessor does "
+               "one after the other. For ranking kernels, not for predicting them%s%s.</p></div>\n",
+               x->caution ? "; here " : "", x->caution ? x->caution : "");
+}
+
 /* ---- why ----------------------------------------------------------------------------------------------- */
 
 static void print_facts(const page *p, explain_fact_kind kind, const char *title) {
@@ -204,6 +224,7 @@ static void print_kernel(const page *p) {
     page_print(p, "</p>\n");
     print_findings(p);
     print_launch(p);
+    print_time(p);
     page_print(
         p,
         "<section id=\"k%d-code\" aria-labelledby=\"k%d-h-code\"><h3 id=\"k%d-h-code\">Code and costs</h3>\n",

@@ -405,7 +405,6 @@ static void put_summary(const printer *p, const explained *e) {
     put_registers(p, e);
     put_room(p, e);
     put_memory(p, e);
-    put_estimate(p, e);
     put_counted(p, e);
 }
 
@@ -419,6 +418,7 @@ void explain_text(const options *o, const explained *e, text *out) {
     put_head(&p, e);
     put(&p, PLAIN, "%s", "");
     put_summary(&p, e);
+    put_estimate(&p, e);
     put_accesses(&p, e);
     put_widths(&p, e);
     put_facts(&p, e, EXPLAIN_BARRIER, "barriers");
