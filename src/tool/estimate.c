@@ -49,6 +49,7 @@ static void add_waits(estimate_waits *to, const estimate_waits *x, double times,
     to->shared += x->shared * times;
     to->barriers += x->barriers * times;
     to->sums += x->sums * sums;
+    to->copies += x->copies * times;
 }
 
 /* A loop whose iterations may overlap costs one wait for so many of them. */
@@ -88,6 +89,9 @@ static void walk_statement(const thread_stmt *s, walk *w) {
         settle(w);
         w->sum.barriers++;
         w->has_barrier = true;
+        return;
+    case THREAD_WAIT:
+        w->sum.copies++;
         return;
     case THREAD_COPY_ASYNC: /* goes on without it */
     case THREAD_COMMIT:
@@ -174,6 +178,26 @@ static void add_wait(reckoning *r, const char *name, double times, double cycles
     add(r, name, r->rounds * times * cycles, 0, why);
 }
 
+static bool has_atomics(const cost_counter *c) {
+    for (int i = 0; i < c->n; i++) {
+        if (c->row[i].op == COST_ATOMIC && c->row[i].sectors > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Why the figure may be far from the truth; NULL: no reason is known.  `warps`: on the busiest multiprocessor. */
+static const char *caution_of(const cost_counter *c, const estimate_waits *waits, double warps) {
+    if (waits->barriers > MANY_BARRIERS && warps >= MANY_WARPS) {
+        return "likely less: so many warps hide part of the waits between barriers from each other";
+    }
+    if (waits->copies > 0) {
+        return "perhaps more: waits for copies that run ahead are not counted";
+    }
+    return has_atomics(c) ? "perhaps more: atomics on global memory count like other accesses" : NULL;
+}
+
 estimate estimate_make(const cost_counter *c, const device_row *gpu, const occupancy *room) {
     const estimate_waits waits = estimate_count_waits(c->t);
     const double blocks = (double)c->kinds.blocks;
@@ -198,9 +222,7 @@ estimate estimate_make(const cost_counter *c, const device_row *gpu, const occup
         busy += r.e.part[i].us;
         largest = r.e.part[i].us > r.e.part[largest].us ? i : largest;
     }
-    if (waits.barriers > MANY_BARRIERS && there >= MANY_WARPS) {
-        r.e.caution = "likely less: so many warps hide part of the waits between barriers from each other";
-    }
+    r.e.caution = caution_of(c, &waits, there);
     r.e.us = busy > r.e.part[0].us ? busy : r.e.part[0].us;
     r.e.limit = busy > r.e.part[0].us && largest == 0 ? "all together" : r.e.part[largest].name;
     return r.e;

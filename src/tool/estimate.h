@@ -35,6 +35,7 @@ typedef struct estimate {
 /* What one warp waits for, one after another, from the kernel's beginning to its end. */
 typedef struct estimate_waits {
     double loads, shared, barriers, sums;
+    double copies; /* asynchronous ones, which run ahead: how often it makes sure that they are there */
 } estimate_waits;
 
 estimate_waits estimate_count_waits(const thread_kernel *t);

@@ -155,7 +155,9 @@ static void print_facts(const page *p, explain_fact_kind kind, const char *title
         if (f->kind != kind) {
             continue;
         }
-        page_print(p, has_title ? "" : "<h3>%s</h3>\n<ul class=\"why card\">\n", title);
+        if (!has_title) {
+            page_print(p, "<h3>%s</h3>\n<ul class=\"why card\">\n", title);
+        }
         has_title = true;
         page_print(p, "<li><span>");
         page_place(p, f->at);
