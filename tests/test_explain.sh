@@ -25,8 +25,7 @@ shows "gemv.c:[0-9]+ +tid_k == 0"
 shows "limited by threads"
 report thread_coalesced_naive_split_k
 shows "load +matrix\[row, col\] +32 x 2 B +2 sectors, 2 needed +100 %"
-shows "atomic +reduced\[tid_n\] +32 x 4 B +1 wavefront, 1 needed"
-shows "^ +32 lanes of a request at one address"
+shows "atomic +reduced\[tid_n\] +1 x 4 B +1 wavefront, 1 needed"
 report thread_vectorized_split_k
 shows "load +matrix\[row, col : \+8\] +32 x 16 B +16 sectors, 16 needed +100 %"
 shows "matrix: 8 elements at once, the widest there is"
