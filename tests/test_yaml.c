@@ -114,7 +114,7 @@ Test(yaml, a_device_needs_every_key) {
     static const char some[] = "a:\n  name: A\n  target: sm_80\n";
     static const char odd[] = "a: {target: sm_12}\n";
     cr_assert_not(devices_read(&memory, "d.yaml", some, strlen(some), &gpus, &error));
-    cr_assert_str_eq(error.s, "d.yaml:1:1: error: 9 of the 11 keys are missing");
+    cr_assert_str_eq(error.s, "d.yaml:1:1: error: 11 of the 13 keys are missing");
     text_free(&error);
     error = (text){0};
     cr_assert_not(devices_read(&memory, "d.yaml", odd, strlen(odd), &gpus, &error));
