@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { UNROLLED = 4, SMALL = 16, MANY_BARRIERS = 16, MANY_WARPS = 16 };
+enum { UNROLLED = 4, SMALL = 16, MANY_BARRIERS = 16, MANY_WARPS = 16, WORD_BYTES = 4 };
 /* Of the simulator's steps, which count every operation of an index, the compiler leaves about half. */
 static const double instructions_of_a_step = 0.5;
 enum { SUM_CYCLES = 4, BARRIER_CYCLES = 30, SCHEDULERS = 4 };
@@ -187,6 +187,18 @@ static bool has_atomics(const cost_counter *c) {
     return false;
 }
 
+/* Do loads of less than a word take most of the shared wavefronts?  The assembler joins those of neighbours in a loop
+ * that it unrolls: counters of an H200 show a third of the wavefronts of block_split_k_v2. */
+static bool may_be_joined(const cost_counter *c) {
+    double narrow = 0, all = 0;
+    for (int i = 0; i < c->n; i++) {
+        const cost_row *row = &c->row[i];
+        all += (double)row->wavefronts;
+        narrow += row->op == COST_LOAD && row->bytes < WORD_BYTES ? (double)row->wavefronts : 0;
+    }
+    return narrow > all / 2;
+}
+
 /* Why the figure may be far from the truth; NULL: no reason is known.  `warps`: on the busiest multiprocessor. */
 static const char *caution_of(const cost_counter *c, const estimate_waits *waits, double warps) {
     if (waits->barriers > MANY_BARRIERS && warps >= MANY_WARPS) {
@@ -194,6 +206,9 @@ static const char *caution_of(const cost_counter *c, const estimate_waits *waits
     }
     if (waits->copies > 0) {
         return "perhaps more: waits for copies that run ahead are not counted";
+    }
+    if (may_be_joined(c)) {
+        return "likely less: loads of neighbours in shared memory may be joined in an unrolled loop";
     }
     return has_atomics(c) ? "perhaps more: atomics on global memory count like other accesses" : NULL;
 }
