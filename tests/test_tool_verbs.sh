@@ -194,6 +194,7 @@ if have_nvrtc; then
     "$TEGULA" bench --jit thread_naive --repeat 2 --json >"$work/out" 2>/dev/null
     holds "bench --jit --json is JSON" json_is_whole
 fi
+expect 0 "^[0-9]+ cached entries removed, 0 left$" cache clear # what emit compiled
 expect 0 "^entries +0$" cache stat
 expect 0 "^0 cached entries removed, 0 left$" cache clear
 expect 0 "^0 damaged entries removed" cache verify
