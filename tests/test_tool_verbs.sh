@@ -4,6 +4,12 @@
 
 json_is_whole() { ! command -v python3 >/dev/null || python3 -m json.tool <"$work/out" >/dev/null; }
 
+# ---- help -------------------------------------------------------------------------------------------------
+
+expect 0 "^ +list " help
+expect 0 "^tegula run KERNEL" help run
+expect 2 "unknown command halp" halp
+
 # ---- list -------------------------------------------------------------------------------------------------
 
 expect 0 "^thread_naive +thread  N=4096 K=14336 dtype=f16  block_n=128 block_k=128$" list

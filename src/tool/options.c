@@ -424,6 +424,10 @@ static bool take_option(options *o, const option_row *row, const char *word, tex
 }
 
 static bool take_operand(options *o, const char *word, text *error) {
+    if (!o->verb && strcmp(word, "help") == 0) { /* `tegula help run` asks what `tegula run --help` does */
+        o->help = true;
+        return true;
+    }
     if (!o->verb) {
         o->verb = arena_copy(&o->memory, word);
         return true;
