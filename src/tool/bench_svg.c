@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "tool/bench_results.h"
+#include "tool/svg.h"
 
 enum {
     WIDTH = 1000,
@@ -66,30 +67,9 @@ typedef struct panel {
     text *out;
 } panel;
 
-static void add_escaped(text *out, const char *s) {
-    for (; *s; s++) {
-        switch (*s) {
-        case '&':
-            text_add(out, "&amp;");
-            break;
-        case '<':
-            text_add(out, "&lt;");
-            break;
-        case '>':
-            text_add(out, "&gt;");
-            break;
-        case '"':
-            text_add(out, "&quot;");
-            break;
-        default:
-            text_add_n(out, s, 1);
-        }
-    }
-}
-
 static void add_text(text *out, double x, double y, const char *class, const char *words) {
     text_print(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
-    add_escaped(out, words);
+    xml_escape(words, out);
     text_add(out, "</text>\n");
 }
 
@@ -246,7 +226,7 @@ static void draw_bar(const panel *p, const bench_row *line, double y, const char
     char words[32];
     text_print(p->out, "<rect x=\"%d\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" class=\"%s\"><title>", NAMES,
                y, x_of(p, bench_rate(line, p->mode)) - NAMES, BAR, class);
-    add_escaped(p->out, line->config);
+    xml_escape(line->config, p->out);
     text_print(p->out, ": %.0f GB/s</title></rect>\n", bench_rate(line, p->mode));
     snprintf(words, sizeof words, "%.2f", line->time[p->mode].median_us);
     add_text(p->out, x, middle, "end", words);
@@ -335,7 +315,7 @@ void bench_write_svg(const bench_results *r, int mode, text *out) {
         }
     }
     text_print(&body, "<text x=\"%d\" y=\"%.1f\" class=\"quiet\">", MARGIN, y + 4);
-    add_escaped(&body, r->gpu ? r->gpu : "unknown GPU");
+    xml_escape(r->gpu ? r->gpu : "unknown GPU", &body);
     text_print(&body, ", driver %s, NVRTC %s, tegula %s (%s), %s; medians</text>\n",
                r->driver ? r->driver : "?", r->nvrtc ? r->nvrtc : "?", r->tegula ? r->tegula : "?",
                r->commit ? r->commit : "?", r->date ? r->date : "?");
