@@ -376,7 +376,7 @@ Test(folds, a_shift_to_the_left_wraps_in_every_type) {
     static const int64_t type[] = {TG_I8, TG_I16, TG_I32, TG_I64};
     for (int t = 0; t < 4; t++) {
         for (int bit = 0; bit < type_bits(type[t]) - 1; bit++) {
-            node *large = expr_const(&memory, here, value_int(type[t], (int64_t)3 << bit >> 1));
+            node *large = expr_const(&memory, here, value_int(type[t], (int64_t)((uint64_t)3 << bit >> 1)));
             node *by = expr_cast(&memory, here, type[t], tid);
             const node *shifted = expr_binary(&memory, here, TG_SHL, large, by);
             for (int64_t n = 0; n < type_bits(type[t]) && n < 32; n++) {

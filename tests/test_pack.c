@@ -420,6 +420,7 @@ Test(pack, of_another_version) {
     cr_expect_null(tg_pack_open("/no/such/pack"));
     cr_expect(strstr(tg_error(), "/no/such/pack cannot be read: No such file"), "%s", tg_error());
     cr_expect_null(tg_pack_open("/"));
+    cr_expect(strstr(tg_error(), "/ cannot be read: Is a directory"), "%s", tg_error());
     tg_pack_close(NULL);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -256,10 +257,13 @@ tg_pack *tg_pack_memory(const void *bytes, size_t size) {
 static void *read_file(const char *path, size_t *size) {
     FILE *f = fopen(path, "rb");
     unsigned char *bytes = NULL;
-    long length = -1;
-    if (f && fseek(f, 0, SEEK_END) == 0 && (length = ftell(f)) >= 0 && fseek(f, 0, SEEK_SET) == 0) {
-        bytes = malloc((size_t)length + 1);
-        if (bytes && fread(bytes, 1, (size_t)length, f) != (size_t)length) {
+    struct stat about;
+    *size = 0;
+    if (f && fstat(fileno(f), &about) == 0) {
+        errno = S_ISREG(about.st_mode) ? 0 : S_ISDIR(about.st_mode) ? EISDIR : EINVAL;
+        *size = errno ? 0 : (size_t)about.st_size;
+        bytes = errno ? NULL : malloc(*size + 1);
+        if (bytes && fread(bytes, 1, *size, f) != *size) {
             free(bytes);
             bytes = NULL;
         }
@@ -270,7 +274,6 @@ static void *read_file(const char *path, size_t *size) {
     if (f) {
         fclose(f);
     }
-    *size = length < 0 ? 0 : (size_t)length;
     return bytes;
 }
 
