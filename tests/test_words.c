@@ -185,14 +185,12 @@ Test(scopes, break_is_an_error_with_both_lines) {
 
 Test(scopes, return_is_reported_at_the_end) {
     expect(leave_by_return, (tg_config){0},
-           "case.c:3: error: this serial was never closed: did a return or goto leave it?\n",
-           NULL);
+           "case.c:3: error: this serial was never closed: did a return or goto leave it?\n", NULL);
 }
 
 Test(scopes, goto_is_reported_by_the_scope_around) {
     expect(leave_by_goto, (tg_config){0},
-           "case.c:4: error: this serial was never closed: did a goto leave it?\n",
-           NULL);
+           "case.c:4: error: this serial was never closed: did a goto leave it?\n", NULL);
 }
 
 Test(scopes, otherwise_stands_right_after_its_when) {

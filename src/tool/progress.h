@@ -16,7 +16,7 @@ void progress_begin(progress *p, const char *label, const options *o);
 void progress_show(progress *p, double done); /* 0 .. 1 */
 /* The same with a few words behind the bar. */
 void progress_note(progress *p, double done, const char *note);
-void progress_end(progress *p);               /* wipes the bar */
+void progress_end(progress *p); /* wipes the bar */
 
 /* Seconds of the monotonic clock. */
 double progress_clock(void);
