@@ -24,6 +24,48 @@ KERNEL(drawn_slots) {
     }
 }
 
+/* The trips come from shared memory that the loop overwrites. */
+KERNEL(trips_overwritten) {
+    params(stages, threads, width);
+    tensor(trips, I32, 1);
+    tensor(a, I32, 9, width);
+    tensor(out, I32, 9, width);
+    grid(1) threads(threads) {
+        shared(most, I32, 1);
+        shared(s, I32, width);
+        copy(trips, most);
+        pipelined(k, at(most, 0), stages) {
+            copy(from(a, k, 0), s);
+            parallel(i, width)
+                set(at(out, k, i), at(s, sub(width - 1, i)));
+            parallel(i, 1)
+                set(at(most, i), 1);
+        }
+    }
+}
+
+/* The same in thread view, of a register and of a tensor's element. */
+KERNEL(own_trips_overwritten) {
+    params(threads);
+    tensor(a, I32, threads);
+    tensor(out, I32, threads);
+    grid(1) threads(tid, threads) {
+        local(left, I32);
+        local(sum, I32);
+        set(left, at(a, tid));
+        clear(sum);
+        serial(i, left, j, 2) {
+            set(left, 1);
+            accum(sum, add(i32(i), 1));
+        }
+        serial(i, at(a, tid)) {
+            set(at(a, tid), 0);
+            accum(sum, 100);
+        }
+        set(at(out, tid), sum);
+    }
+}
+
 /* One tile for every iteration, read twice: the next copy must wait for both readers. */
 KERNEL(two_readers) {
     params(n, threads, width);
@@ -119,6 +161,81 @@ KERNEL(branches_in_branches) {
             }
             parallel(i, width)
                 set(at(out, k, i), at(s, sub(width - 1, i)));
+        }
+    }
+}
+
+/* What decides in the loop was written in front of it; `deep`: in a branch in a branch. */
+KERNEL(decided_before) {
+    params(stages, threads, width, deep);
+    tensor(mask, I32, 9);
+    tensor(a, I32, 13, width);
+    tensor(out, I32, 9, width);
+    grid(p, 2) threads(threads) {
+        shared(m, I32, 9);
+        shared(s, I32, width);
+        copy(mask, m);
+        when(eq(p, deep)) {
+            pipelined(k, 9, stages) {
+                when(gt(at(m, k), 5)) {
+                    copy(from(a, at(m, k), 0), s);
+                    parallel(i, width)
+                        set(at(out, k, i), at(s, sub(width - 1, i)));
+                }
+            }
+        }
+    }
+}
+
+/* A condition that its own branches overwrite. */
+KERNEL(decided_anew) {
+    params(stages, threads, width);
+    tensor(a, I32, 10, width);
+    tensor(out, I32, 9, width);
+    grid(1) threads(threads) {
+        shared(flag, I32, 1);
+        shared(s, I32, width);
+        clear(flag);
+        pipelined(k, 9, stages) {
+            when(eq(at(flag, 0), 0)) {
+                copy(from(a, k, 0), s);
+                parallel(i, 1)
+                    set(at(flag, i), at(s, 0));
+                parallel(i, width)
+                    set(at(out, k, i), at(s, sub(width - 1, i)));
+            }
+            otherwise {
+                parallel(i, 1)
+                    set(at(flag, i), 0);
+                copy(from(a, add(k, 1), 0), s);
+                parallel(i, width)
+                    set(at(out, k, i), neg(at(s, sub(width - 1, i))));
+            }
+        }
+    }
+}
+
+/* A copy overwrites what told where it comes from (how 0), where it goes (1); a fill (2). */
+KERNEL(moved_by_itself) {
+    params(how, threads, width);
+    tensor(a, I32, 13, width);
+    tensor(out, I32, 6, width);
+    grid(1) threads(threads) {
+        shared(s, I32, 16, width);
+        fragment(f, I32, width);
+        clear(s);
+        copy(from(a, 1, 0), f);
+        copy(f, from(s, 0, 0));
+        serial(k, 6) {
+            if (how == 0) {
+                copy(slice(a, at(s, 0, width - 1), 1, 0, width), slice(s, 0, 1, 0, width));
+            } else if (how == 1) {
+                copy(f, slice(s, mod(at(s, 0, 0), 3), 1, 0, width));
+                copy(slice(a, add(k, 2), 1, 0, width), f);
+            } else {
+                fill(slice(s, mod(at(s, 0, 0), 2), 2, 0, width), add(at(s, 1, width / 2), i32(k), 1));
+            }
+            copy(slice(s, 0, 1, 0, width), from(out, k, 0));
         }
     }
 }

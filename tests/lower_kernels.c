@@ -424,6 +424,18 @@ KERNEL(launch_trips) { /* trip counts and conditions of the launch, and of memor
     }
 }
 
+KERNEL(trips_of_its_own) { /* the loop writes what it was told its trips by */
+    tensor(x, I32, 8);
+    grid(pid, 1) threads(tid, 8) {
+        local(left, I32);
+        set(left, at(x, tid));
+        serial(i, left) {
+            set(left, sub(left, 1));
+            accum(at(x, tid), i32(i));
+        }
+    }
+}
+
 KERNEL(checked) {
     params(limit);
     tensor(y, I32, 8);

@@ -4,6 +4,7 @@
 
 /* clang-format off */
 #define KERNELS(X)                                                                         \
+    X(trips_overwritten) X(own_trips_overwritten) X(decided_before) X(decided_anew) X(moved_by_itself)     \
     X(drawn_slots) X(two_readers) X(two_halves_read) X(three_groups) X(branches_in_branches) \
     X(padded_with_a_value) X(every_thread_adds) X(masked) X(before_the_beginning) X(magnitude_without_sign)
 /* clang-format on */
@@ -153,6 +154,33 @@ Test(cases, waits_let_as_many_groups_in_flight_as_can_be) {
     }
 }
 
+Test(cases, a_loop_runs_as_often_as_was_said_when_it_began) {
+    FOR_EACH(threads, counts) {
+        FOR_EACH(width, widths) {
+            const int64_t stages = (threads + width) % 5, n = (threads + 3 * width) % 10;
+            lowered l = LOWER("sm_80", trips_overwritten, stages, stages, threads, threads, width, width);
+            start(&l);
+            *(int32_t *)l.args[0].data = (int32_t)n;
+            results r = run_both(&l);
+            for (int64_t i = 0; i < 9 * width; i++) {
+                const int64_t other = i / width * width + width - 1 - i % width;
+                expect_i32(&r, 2, i, i / width < n ? input(&l, 1)[other] : input(&l, 2)[i]);
+            }
+            end_both(&r);
+            finish(&l);
+        }
+        lowered l = LOWER("sm_80", own_trips_overwritten, threads, threads);
+        start(&l);
+        results r = run_both(&l);
+        for (int64_t i = 0; i < threads; i++) {
+            const int32_t n = input(&l, 0)[i];
+            expect_i32(&r, 1, i, n * (n + 1) + 100 * n);
+        }
+        end_both(&r);
+        finish(&l);
+    }
+}
+
 /* ---- barriers ------------------------------------------------------------------------------------------ */
 
 static void expect_both_readers(lowered *l, int64_t n, int64_t width) {
@@ -213,6 +241,86 @@ Test(cases, stores_in_branches_of_branches) {
     }
     expect_none_to_spare("branches_in_branches", branches_in_branches,
                          TG_CONFIG(n, 9, threads, 64, width, 64), 2);
+}
+
+Test(cases, what_decides_inside_was_written_in_front) {
+    FOR_EACH(threads, counts) {
+        FOR_EACH(width, widths) {
+            const int64_t stages = (threads + width) % 4;
+            lowered l = LOWER("sm_80", decided_before, stages, stages, threads, threads, width, width, deep,
+                              width % 2);
+            start(&l);
+            results r = run_both(&l);
+            for (int64_t i = 0; i < 9 * width; i++) {
+                const int64_t row = input(&l, 0)[i / width], from = row * width + width - 1 - i % width;
+                expect_i32(&r, 2, i, row > 5 ? input(&l, 1)[from] : input(&l, 2)[i]);
+            }
+            end_both(&r);
+            finish(&l);
+        }
+    }
+    expect_none_to_spare("decided_before", decided_before,
+                         TG_CONFIG(stages, 1, threads, 64, width, 64, deep, 1), 2);
+}
+
+Test(cases, what_decides_is_overwritten_after_all_have_decided) {
+    FOR_EACH(threads, counts) {
+        FOR_EACH(width, widths) {
+            lowered l =
+                LOWER("sm_80", decided_anew, stages, (threads + width) % 4, threads, threads, width, width);
+            start(&l);
+            results r = run_both(&l);
+            int32_t flag = 0;
+            for (int64_t k = 0; k < 9; k++) {
+                const int32_t *row = input(&l, 0) + (k + (flag != 0)) * width;
+                for (int64_t i = 0; i < width; i++) {
+                    expect_i32(&r, 1, k * width + i, flag ? -row[width - 1 - i] : row[width - 1 - i]);
+                }
+                flag = flag ? 0 : row[0];
+            }
+            end_both(&r);
+            finish(&l);
+        }
+    }
+    expect_none_to_spare("decided_anew", decided_anew, TG_CONFIG(stages, 1, threads, 64, width, 1), 2);
+    expect_none_to_spare("decided_anew", decided_anew, TG_CONFIG(stages, 1, threads, 64, width, 64), 3);
+}
+
+/* Six rounds of moved_by_itself as plain loops. */
+static void move_by_hand(int64_t how, int64_t width, const int32_t *a, int32_t *out) {
+    int32_t s[16][64] = {{0}}, f[64];
+    memcpy(f, a + width, sizeof *f * (size_t)width);
+    memcpy(s[0], f, sizeof *f * (size_t)width);
+    for (int64_t k = 0; k < 6; k++) {
+        const int32_t *from = how == 0 ? a + s[0][width - 1] * width : f;
+        const int64_t to = how == 0 ? 0 : s[0][0] % (how == 1 ? 3 : 2);
+        const int32_t filled = s[1][width / 2] + (int32_t)k + 1;
+        for (int64_t i = 0; i < width; i++) {
+            s[to][i] = how == 2 ? filled : from[i];
+            s[to + 1][i] = how == 2 ? filled : s[to + 1][i];
+        }
+        memcpy(f, a + (k + 2) * width, sizeof *f * (size_t)width);
+        memcpy(out + k * width, s[0], sizeof *f * (size_t)width);
+    }
+}
+
+Test(cases, a_copy_may_overwrite_what_told_where_it_goes) {
+    for (int64_t how = 0; how < 3; how++) {
+        FOR_EACH(threads, counts) {
+            FOR_EACH(width, widths) {
+                lowered l = LOWER("sm_80", moved_by_itself, how, how, threads, threads, width, width);
+                start(&l);
+                results r = run_both(&l);
+                int32_t want[6 * 64];
+                move_by_hand(how, width, input(&l, 0), want);
+                for (int64_t i = 0; i < 6 * width; i++) {
+                    expect_i32(&r, 1, i, want[i]);
+                }
+                end_both(&r);
+                finish(&l);
+            }
+        }
+    }
 }
 
 /* ---- bounds -------------------------------------------------------------------------------------------- */

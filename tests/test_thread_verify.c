@@ -6,6 +6,7 @@
 void wide_copy(void);
 void reduce_threads(void);
 void checked(void);
+void trips_of_its_own(void);
 
 static thread_stmt *found;
 static thread_kind wanted;
@@ -132,6 +133,10 @@ Test(thread_verify, scopes) {
     l = copy_kernel();
     first(&l, THREAD_LET)->nresults = 0;
     expect_breach(&l, "lacks its result");
+    l = LOWER_PLAIN("sm_80", trips_of_its_own);
+    expect_good(&l);
+    first(&l, THREAD_FOR)->extent = first(&l, THREAD_FOR)->extent->var->value;
+    expect_breach(&l, "the trips of a loop change while it runs");
 }
 
 Test(thread_verify, types) {

@@ -664,12 +664,51 @@ static void join_before(sync_state *st, cursor *c, accesses *before, flow *f) {
     }
 }
 
-/* First what the branches need by themselves. */
+/* What decides inside of a block before its first barrier; true when every way through it meets one. */
+static bool decided_before_barrier(sync_state *st, thread_block *b, accesses *out) {
+    for (thread_stmt *s = b->first; s; s = s->next) {
+        if (is_barrier(s)) {
+            return true;
+        }
+        if ((s->kind != THREAD_FOR && s->kind != THREAD_IF) || is_one_share(st, s)) {
+            continue;
+        }
+        add_all(out, &own_accesses(st, s)->own);
+        int guards = enter_scope(st, s, false);
+        const bool body = decided_before_barrier(st, &s->body, out);
+        leave_scope(st, guards);
+        guards = enter_scope(st, s, true);
+        const bool other = decided_before_barrier(st, &s->otherwise, out);
+        leave_scope(st, guards);
+        if (body && (s->kind == THREAD_IF ? other : s->extent->lo > 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Threads agree only upon what all of them have seen: a condition inside of a scope that reads what was written in
+ * front of it asks for the barrier before it is asked whether it is the same for all. */
+static void agree_before(sync_state *st, cursor *c, accesses *before) {
+    accesses decided = no_accesses(st);
+    thread_stmt *s = c->s;
+    int guards = enter_scope(st, s, false);
+    (void)decided_before_barrier(st, &s->body, &decided);
+    leave_scope(st, guards);
+    guards = enter_scope(st, s, true);
+    (void)decided_before_barrier(st, &s->otherwise, &decided);
+    leave_scope(st, guards);
+    order(st, c, before, &decided);
+}
+
+/* First what the branches need by themselves: what decides has been read when they begin. */
 static void walk_branch(sync_state *st, cursor *c, flow *f) {
     thread_stmt *s = c->s;
+    const accesses *own = &own_accesses(st, s)->own;
     accesses before = copy_of(&f->pending);
-    flow other = {no_accesses(st), copy_of(&f->inflight)};
-    f->pending.n = 0;
+    flow other = {copy_of(own), copy_of(&f->inflight)};
+    agree_before(st, c, &before);
+    f->pending = copy_of(own);
     int guards = enter_scope(st, s, false);
     walk(st, &s->body, f);
     leave_scope(st, guards);
@@ -683,8 +722,10 @@ static void walk_branch(sync_state *st, cursor *c, flow *f) {
 
 static void walk_loop(sync_state *st, cursor *c, flow *f) {
     thread_stmt *s = c->s;
+    const accesses *own = &own_accesses(st, s)->own;
     accesses before = copy_of(&f->pending);
-    f->pending.n = 0;
+    agree_before(st, c, &before);
+    f->pending = copy_of(own);
     walk(st, &s->body, f);
     if (s->extent->hi > 1) {
         accesses ignored = no_accesses(st);
@@ -697,6 +738,9 @@ static void walk_loop(sync_state *st, cursor *c, flow *f) {
     }
     leave(st, &f->pending, s, PAST_LAST);
     leave(st, &f->inflight, s, PAST_LAST);
+    if (s->extent->lo <= 0) { /* there may have been no iteration */
+        add_all(&f->pending, own);
+    }
     join_before(st, c, &before, f);
 }
 
@@ -763,9 +807,7 @@ static void step(sync_state *st, cursor *c, flow *f) {
     }
     const bool is_scope = (s->kind == THREAD_FOR || s->kind == THREAD_IF) && !is_one_share(st, s);
     if (is_scope) { /* what decides is read first, and agreed upon then */
-        const entry *e = own_accesses(st, s);
-        order(st, c, &f->pending, &e->own);
-        add_all(&f->pending, &e->own);
+        order(st, c, &f->pending, &own_accesses(st, s)->own);
     }
     if (!is_scope || !is_open(st, s)) {
         step_whole(st, c, f);

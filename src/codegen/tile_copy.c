@@ -47,6 +47,13 @@ typedef struct move {
     limit limit[MAX_LIMITS];
 } move;
 
+/* Where names of what memory holds are put. */
+typedef struct naming {
+    lowering *l;
+    thread_block *b;
+    tg_loc at;
+} naming;
+
 /* ---- regions ------------------------------------------------------------------------------------------- */
 
 static tg_space space_of(const node *region) {
@@ -603,6 +610,48 @@ static const node *region_of(lowering *l, const node *region, buffer *b) {
     return other;
 }
 
+/* What memory holds, or may hold, by a name. */
+static node *name_memory(node *x, void *user) {
+    const naming *n = user;
+    const bool may_stay_unread =
+        x->kind == E_CHOOSE || (x->kind == E_OP && (x->op == TG_BOTH || x->op == TG_EITHER));
+    if (x->kind != E_LOAD && !(may_stay_unread && facts_reads_memory(x))) {
+        return NULL;
+    }
+    var *v = thread_let(n->l->t, n->b, "corner", x);
+    n->b->last->at = n->at;
+    return expr_var(n->l->a, n->at, v);
+}
+
+static node *with_named_corners(const naming *n, node *region) {
+    node *other = region;
+    for (int i = 0; region && i < region->n; i++) {
+        node *corner = thread_map(n->l->a, region->arg[i], name_memory, (void *)(uintptr_t)n);
+        if (corner != region->arg[i] && other == region) {
+            other = ARENA_NEW(n->l->a, node);
+            *other = *region;
+            other->arg = ARENA_ARRAY(n->l->a, node *, region->n);
+            memcpy(other->arg, region->arg, sizeof *other->arg * (size_t)region->n);
+        }
+        other->arg[i] = corner;
+    }
+    return other;
+}
+
+/* Where regions lie is read once, before anything is written: a copy may overwrite what told where it goes. */
+static const tile_stmt *settled(lowering *l, const tile_stmt *s, thread_block *b) {
+    const naming n = {l, b, s->at};
+    node *src = with_named_corners(&n, s->src), *dst = with_named_corners(&n, s->dst);
+    if (src == s->src && dst == s->dst) {
+        return s;
+    }
+    tile_stmt *other = ARENA_NEW(l->a, tile_stmt);
+    *other = *s;
+    other->src = src;
+    other->dst = dst;
+    return other;
+}
+
 /* All of a fragment into shared memory, where every thread can read it. */
 static const node *publish(lowering *l, const tile_stmt *s, thread_block *b) {
     buffer *f = s->src->buffer, *scratch = lower_scratch(l, f, s->at);
@@ -632,7 +681,8 @@ static bool meets_in_registers(move *m) {
     return other_slot(&other) != NULL;
 }
 
-void lower_copy(lowering *l, const tile_stmt *s, thread_block *b) {
+void lower_copy(lowering *l, const tile_stmt *as_written, thread_block *b) {
+    const tile_stmt *s = settled(l, as_written, b);
     move m = {.l = l, .s = s, .src = s->src, .dst = s->dst, .is_own = is_local(s->src) || is_local(s->dst)};
     if (!check_sides(l, s)) {
         return;
@@ -687,7 +737,8 @@ static void fill_registers(lowering *l, const tile_stmt *s, thread_block *b, nod
     thread_store(l->t, b, lower_register(l, s->dst->buffer, slot, s->at), x)->at = s->at;
 }
 
-void lower_fill(lowering *l, const tile_stmt *s, thread_block *b) {
+void lower_fill(lowering *l, const tile_stmt *as_written, thread_block *b) {
+    const tile_stmt *s = settled(l, as_written, b);
     move m = {.l = l, .s = s, .dst = s->dst, .is_own = is_local(s->dst)};
     m.value = fill_value(l, s, b);
     if (is_fragment(s->dst) && is_whole(s->dst)) {

@@ -148,15 +148,55 @@ static void unroll_registers(const tile_stmt *s, thread_stmt *loop) {
     }
 }
 
+static bool is_written_in(const tile_block *b, buffer *own) {
+    for (const tile_stmt *s = b->first; s; s = s->next) {
+        if ((s->dst && buffer_root(s->dst->buffer) == own) || is_written_in(&s->body, own) ||
+            is_written_in(&s->otherwise, own)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is what x reads the same in every iteration? */
+static bool stays(node *x, void *user) {
+    const tile_stmt *loop = user;
+    if (x->kind != E_LOAD) {
+        return true;
+    }
+    buffer *b = buffer_root(x->arg[0]->buffer);
+    bool is_written = b->is_written;
+    for (int i = 0; i < b->naliases; i++) {
+        is_written |= buffer_root(b->alias_of[i])->is_written;
+    }
+    return b->space != TG_SHARED && !(b->space == TG_GLOBAL ? is_written : is_written_in(&loop->body, b));
+}
+
+/* A loop's extents are worked out once, but CUDA's `for` asks in every iteration: what memory may hold something else
+ * by then has a name. */
+static node *trips_of(lowering *l, const tile_stmt *s, int axis, thread_block *b) {
+    node *extent = s->extents[axis];
+    if (expr_walk(extent, stays, (void *)(uintptr_t)s)) {
+        return extent;
+    }
+    var *v = thread_let(l->t, b, arena_print(l->a, "%s_trips", s->axes[axis]->name), extent);
+    b->last->at = s->at;
+    return expr_var(l->a, s->at, v);
+}
+
 static void lower_loop(lowering *l, const tile_stmt *s, thread_block *b) {
     if (s->scope == TG_PARALLEL) {
         lower_parallel(l, s, b);
         return;
     }
     thread_stmt *loop = NULL;
+    node *trips[TG_MAX_RANK];
+    for (int i = 0; i < s->n; i++) {
+        trips[i] = trips_of(l, s, i, b);
+    }
     for (int i = 0; i < s->n; i++) {
         loop = with_result(l, thread_append(l->a, b, THREAD_FOR, s->at), s->axes[i]);
-        loop->extent = s->extents[i];
+        loop->extent = trips[i];
         loop->why = i == 0 ? s->why : NULL;
         loop->repeats = l->in_parallel == 0;
         loop->unroll = s->scope == TG_UNROLLED     ? UNROLL_FULL
