@@ -363,6 +363,43 @@ Test(costs, shared_memory_and_atomics) {
     expect_enough(&m, 1);
 }
 
+/* Lanes in rows of `pitch` elements, each going along its row: what is joined, and what that costs. */
+static cost_row along_rows(int64_t type, int64_t pitch) {
+    maker m;
+    cost_counter c;
+    begin(&m, "sm_90a", 1, 32);
+    buffer *s = make(&m, TG_SHARED, "s", type, 32 * pitch);
+    node *row = op2(&m, TG_MUL, m.tid, index_node(&m, pitch));
+    node *k = loop(&m, 10, "k", index_node(&m, 14));
+    store(&m, 11, s, op2(&m, TG_ADD, row, k), expr_cast(&m.memory, line(11), type, number(&m, TG_F32, 1)));
+    leave(&m);
+    count(&m, false, &c);
+    cr_assert_eq(c.n, 1);
+    const cost_row found = c.row[0];
+    cost_free(&c);
+    end(&m);
+    return found;
+}
+
+static void expect_joined(int64_t type, int64_t pitch, int64_t requests, int64_t wavefronts) {
+    const cost_row row = along_rows(type, pitch);
+    cr_assert_eq(row.requests, 14);
+    cr_assert_eq(row.joined_requests, requests, "%s, %lld: %lld", type_name(type), (long long)pitch,
+                 (long long)row.joined_requests);
+    cr_assert_eq(row.joined_wavefronts, wavefronts, "%s, %lld: %lld", type_name(type), (long long)pitch,
+                 (long long)row.joined_wavefronts);
+}
+
+Test(costs, neighbours_in_shared_memory_are_joined_as_far_as_their_rows_are_aligned) {
+    expect_joined(TG_F16, 64, 4, 4 * 32);    /* 3 x 8 bytes, 1 x 4; rows of 128 bytes: all in one bank */
+    expect_joined(TG_F16, 68, 4, 3 * 2 + 2); /* rows of 34 words */
+    expect_joined(TG_F16, 66, 7, 7);         /* 4 bytes; rows of 33 words */
+    expect_joined(TG_F16, 65, 14, along_rows(TG_F16, 65).wavefronts);
+    expect_joined(TG_F32, 32, 4, 4 * 32); /* 3 x 16 bytes, 1 x 8 */
+    expect_joined(TG_F32, 33, 14, 14);
+    expect_joined(TG_U8, 64, 14, 14 * 16); /* bytes never; rows of 16 words */
+}
+
 /* Random affine kernels with two guards: whatever is taken for alike must be. */
 Test(costs, random_kernels_cost_the_same_whether_all_blocks_are_simulated_or_some) {
     for (int round = 0; round < 60; round++) {

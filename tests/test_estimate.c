@@ -36,26 +36,83 @@ static void a_barrier_in_each_iteration(void) {
     }
 }
 
-static estimate_waits waits_of(tg_builder *build) {
+/* The same of a tensor that the kernel writes, so that the barrier means it too. */
+static void a_barrier_after_a_load_of_what_is_written(void) {
+    tensor(x, F32, 448, 64);
+    grid(pid, 1) threads(tid, 64) {
+        local(sum, F32);
+        set(sum, 0);
+        serial(i, 448) {
+            accum(sum, at(x, i, sub(63, tid)));
+            sync_threads();
+            set(at(x, i, tid), sum);
+        }
+    }
+}
+
+static void wide_loads(void) {
+    tensor(x, F16, 64, 4096);
+    tensor(y, F32, 64);
+    grid(pid, 1) threads(tid, 64) {
+        local(sum, F32);
+        local(piece, F16, 8);
+        set(sum, 0);
+        serial(i, 512) {
+            vectorized(k, 8)
+                set(at(piece, k), at(x, tid, mad(i, 8, k)));
+            serial(k, 8)
+                accum(sum, mul(f32(at(piece, k)), 2));
+        }
+        set(at(y, tid), sum);
+    }
+}
+
+/* Each row meets the same eight numbers of v. */
+static void conversions_that_stay(void) {
+    tensor(v, F16, 8);
+    tensor(x, F32, 8, 8);
+    tensor(y, F32, 64);
+    grid(pid, 1) threads(tid, 64) {
+        local(kept, F16, 8);
+        local(sum, F32);
+        set(sum, 0);
+        vectorized(k, 8)
+            set(at(kept, k), at(v, k));
+        unrolled(i, 8)
+            unrolled(k, 8)
+                accum(sum, mul(f32(at(kept, k)), at(x, i, k)));
+        set(at(y, tid), sum);
+    }
+}
+
+static estimate_thread estimate_for(tg_builder *build) {
     lowered l = lower("kernel", build, "sm_90a", (tg_config){0});
     expect_good(&l);
-    const estimate_waits waits = estimate_count_waits(l.made.thread);
+    const estimate_thread x = estimate_of_thread(l.made.thread);
     finish(&l);
-    return waits;
+    return x;
 }
 
-Test(estimate, loads_of_four_iterations_are_waited_for_together) {
-    const estimate_waits w = waits_of(sum_of_a_column);
-    cr_assert_eq(w.loads, 112);
-    cr_assert_eq(w.barriers, 0);
-    cr_assert_eq(w.sums, 448);
+Test(estimate, loads_are_waited_for_when_they_fill_sixteen_registers) {
+    const estimate_thread x = estimate_for(sum_of_a_column);
+    cr_assert_eq(x.loads, 28);
+    cr_assert_eq(x.barriers, 0);
+    cr_assert_eq(x.sums, 448);
+    cr_assert_eq(estimate_for(wide_loads).loads, 128); /* four registers each */
 }
 
-Test(estimate, no_load_crosses_a_barrier) {
-    const estimate_waits w = waits_of(a_barrier_in_each_iteration);
-    cr_assert_eq(w.loads, 448);
-    cr_assert_eq(w.shared, 448);
-    cr_assert_eq(w.barriers, 896);
+Test(estimate, loads_cross_a_barrier_where_nobody_writes) {
+    const estimate_thread x = estimate_for(a_barrier_in_each_iteration);
+    cr_assert_eq(x.loads, 28);
+    cr_assert_eq(x.shared, 448);
+    cr_assert_eq(x.barriers, 896);
+    cr_assert_eq(estimate_for(a_barrier_after_a_load_of_what_is_written).loads, 448);
+}
+
+Test(estimate, a_product_that_is_added_is_one_instruction_and_a_conversion_takes_two_cycles) {
+    cr_assert_eq(estimate_for(sum_of_a_column).cycles, 448);
+    cr_assert_eq(estimate_for(wide_loads).cycles, 512 * 8 * 3);
+    cr_assert_eq(estimate_for(conversions_that_stay).cycles, 64 + 8 * 2);
 }
 
 Test(trace, first_requests_and_the_order_of_sectors) {

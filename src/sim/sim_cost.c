@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "codegen/banks.h"
+#include "sim/sim_joined.h"
 
 enum { MAX_LANES = 64 };
 
@@ -186,7 +187,8 @@ cost_request cost_count(const target *t, tg_space space, cost_op op, const sim_a
 typedef struct live_row {
     int tensor; /* number in cost_state.tensor; -1: shared memory */
     const block_place *place;
-    bits touched; /* sectors, by the block that runs */
+    bits touched;    /* sectors, by the block that runs */
+    joined_run *run; /* of each of its warps; NULL: nothing is joined */
 } live_row;
 
 /* The sectors of one tensor that the whole grid touches. */
@@ -197,8 +199,9 @@ typedef struct tensor_sectors {
 
 typedef struct cost_state {
     const sim_result *result;
-    int64_t barriers_before, instructions_before;
+    int64_t barriers_before;
     int64_t block, weight;
+    int warps; /* of a block */
     int capacity, last;
     live_row *live;
     int ntensors;
@@ -269,6 +272,37 @@ cost_op cost_op_of(const sim_access *a) {
     return a->is_atomic ? COST_ATOMIC : a->is_write ? COST_STORE : COST_LOAD;
 }
 
+static void add_joined(cost_counter *c, int row, joined_cost x) {
+    c->row[row].joined_requests += c->state->weight * x.requests;
+    c->row[row].joined_wavefronts += c->state->weight * x.wavefronts;
+}
+
+/* Only loads and stores of shared memory are. */
+static void note_joined(cost_counter *c, int row, const sim_access *a) {
+    cost_state *s = c->state;
+    live_row *live = &s->live[row];
+    const cost_op op = c->row[row].op;
+    if (a->ref->buffer->space != TG_SHARED || (op != COST_LOAD && op != COST_STORE) ||
+        !joined_is_possible(a->bytes)) {
+        return;
+    }
+    if (!live->run) {
+        live->run = calloc((size_t)s->warps, sizeof *live->run);
+        s->out_of_memory = s->out_of_memory || !live->run;
+    }
+    const int warp = a->first_thread / c->t->target->wave;
+    if (live->run && warp < s->warps) {
+        add_joined(c, row, joined_add(&live->run[warp], c->t->target, a, s->result->barriers));
+    }
+}
+
+static void finish_joined(cost_counter *c, int row) {
+    joined_run *run = c->state->live[row].run;
+    for (int i = 0; run && i < c->state->warps; i++) {
+        add_joined(c, row, joined_end(&run[i], c->t->target, c->row[row].op == COST_LOAD));
+    }
+}
+
 static void note_access(const sim_access *a, void *user) {
     cost_counter *c = user;
     if (!a->ref || a->lanes == 0) {
@@ -279,6 +313,7 @@ static void note_access(const sim_access *a, void *user) {
     if (i < 0) {
         return;
     }
+    note_joined(c, i, a);
     live_row *live = &c->state->live[i];
     const cost_request x =
         count(c->t->target, a->ref->buffer->space, op, a, live->tensor >= 0 ? &live->touched : NULL);
@@ -347,9 +382,9 @@ static void finish_block(cost_counter *c) {
     }
     for (int i = 0; i < c->n; i++) {
         set_down_row(c, i);
+        finish_joined(c, i);
     }
     c->barriers += s->weight * (s->result->barriers - s->barriers_before);
-    c->instructions += s->weight * (s->result->warp_instructions - s->instructions_before);
     s->block = -1;
 }
 
@@ -364,7 +399,6 @@ static bool wants_block(const int64_t index[3], void *user) {
     s->block = block;
     s->weight = c->every ? 1 : c->kinds.members[c->kinds.kind[block]];
     s->barriers_before = s->result->barriers;
-    s->instructions_before = s->result->warp_instructions;
     c->simulated++;
     return true;
 }
@@ -425,6 +459,7 @@ int cost_begin(const thread_kernel *t, int nargs, const witness_arg *args, bool 
         return TG_ENOMEM;
     }
     c->state->block = -1;
+    c->state->warps = (int)((thread_count(t) + t->target->wave - 1) / t->target->wave);
     return TG_OK;
 }
 
@@ -446,6 +481,8 @@ static void add_to(cost_row *to, const cost_row *x) {
     to->lines += x->lines;
     to->wavefronts += x->wavefronts;
     to->least_wavefronts += x->least_wavefronts;
+    to->joined_requests += x->joined_requests;
+    to->joined_wavefronts += x->joined_wavefronts;
     to->at_one_address += x->at_one_address;
     to->busiest_banks |= x->busiest_banks;
 }
@@ -475,6 +512,7 @@ static void merge_rows(cost_counter *c) {
 static void free_live(cost_counter *c) {
     for (int i = 0; i < c->n; i++) {
         free(c->state->live[i].touched.word);
+        free(c->state->live[i].run);
     }
     free(c->state->live);
     c->state->live = NULL;
@@ -484,6 +522,11 @@ int cost_end(cost_counter *c) {
     cost_state *s = c->state;
     const int64_t size = c->t->target->sector_bytes;
     finish_block(c);
+    for (int i = 0; i < c->n; i++) {
+        cost_row *row = &c->row[i];
+        row->joined_requests = s->live[i].run ? row->joined_requests : row->requests;
+        row->joined_wavefronts = s->live[i].run ? row->joined_wavefronts : row->wavefronts;
+    }
     free_live(c);
     merge_rows(c);
     for (int i = 0; i < c->n; i++) {

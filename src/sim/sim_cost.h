@@ -45,6 +45,7 @@ typedef struct cost_row {
     int64_t sectors, least_sectors;
     int64_t lines;
     int64_t wavefronts, least_wavefronts;
+    int64_t joined_requests, joined_wavefronts; /* as the assembler issues them (sim_joined.h) */
     int64_t at_one_address;
     uint64_t busiest_banks;
 } cost_row;
@@ -56,7 +57,7 @@ typedef struct cost_counter {
     int64_t simulated; /* blocks */
     int n;
     cost_row *row;
-    int64_t barriers, instructions;    /* of the whole grid; the simulator's, of warps */
+    int64_t barriers;                  /* of the whole grid */
     int64_t bytes_read, bytes_written; /* of sectors, were nothing cached; atomics do both */
     int64_t once_read, once_written;   /* each sector counted once */
     int64_t footprint;                 /* sectors touched in any way, in bytes */

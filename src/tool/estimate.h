@@ -3,14 +3,17 @@
  *     memory    each sector once, at the bandwidth of the device: nobody is faster
  *     on the busiest multiprocessor
  *       lines     lines of 128 bytes and wavefronts of shared memory, one a cycle
- *       issue     instructions of all its warps, four a cycle
+ *       issue     instructions of all its warps, one a cycle and scheduler
  *       waits     for loads from global memory that the thread cannot go on without
  *       shared    the same for loads from shared memory
  *       barriers  met one after another
- *       sums      additions that each need the one before
+ *       sums      additions that each need the one before, as far as they take longer than the instructions
  *
  * What a multiprocessor does counts one after the other, since a kernel that waits has little to do meanwhile;
- * blocks that are there together wait together.  The estimate is the larger of the two. */
+ * blocks that are there together wait together.  The estimate is the larger of the two.
+ *
+ * Lines, wavefronts and requests come from simulated addresses; what a thread computes and waits for is read off
+ * the thread IR (estimate_thread.c), by rules seen in the machine code of the gallery; latencies stand in devices.yaml. */
 #ifndef TOOL_ESTIMATE_H
 #define TOOL_ESTIMATE_H
 
@@ -32,13 +35,14 @@ typedef struct estimate {
     estimate_part part[ESTIMATE_PARTS];
 } estimate;
 
-/* What one warp waits for, one after another, from the kernel's beginning to its end. */
-typedef struct estimate_waits {
-    double loads, shared, barriers, sums;
-    double copies; /* asynchronous ones, which run ahead: how often it makes sure that they are there */
-} estimate_waits;
+/* What one thread does from the kernel's beginning to its end, accesses to memory left out. */
+typedef struct estimate_thread {
+    double loads, shared, barriers, sums; /* waited for, one after another */
+    double copies;                        /* asynchronous ones: how often it makes sure that they are there */
+    double cycles;                        /* of its scheduler, for arithmetic and conversions */
+} estimate_thread;
 
-estimate_waits estimate_count_waits(const thread_kernel *t);
+estimate_thread estimate_of_thread(const thread_kernel *t);
 estimate estimate_make(const cost_counter *c, const device_row *gpu, const occupancy *room);
 
 #endif
