@@ -16,7 +16,7 @@
 
 /* ---- operators ----------------------------------------------------------------------------------------- */
 
-enum { CALL = LEVEL_CALL };
+enum { CALL = LEVEL_CALL, LITERAL_SIZE = 40 };
 
 typedef struct {
     const char *text;
@@ -88,13 +88,23 @@ int64_t cuda_type_of(const node *x) {
 
 /* ---- literals ------------------------------------------------------------------------------------------ */
 
+static bool reads_back(double x, bool is_float, int digits, char *s, size_t size) {
+    return snprintf(s, size, "%.*g", digits, x) < (int)size &&
+           x == (is_float ? (double)strtof(s, NULL) : strtod(s, NULL));
+}
+
 /* The shortest decimal that reads back as x; independent of the locale. */
-static void shortest(double x, bool is_float, char *s, size_t size) {
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(s, size, "%.*g", digits, x);
-        const double back = is_float ? (double)strtof(s, NULL) : strtod(s, NULL);
-        if (back == x) {
-            break;
+static void shortest(double x, bool is_float, char s[LITERAL_SIZE]) {
+    int few = 0, enough = is_float ? 9 : 17;
+    (void)reads_back(x, is_float, enough, s, LITERAL_SIZE);
+    while (enough - few > 1) {
+        char fewer[LITERAL_SIZE];
+        const int digits = (few + enough) / 2;
+        if (reads_back(x, is_float, digits, fewer, sizeof fewer)) {
+            enough = digits;
+            memcpy(s, fewer, sizeof fewer);
+        } else {
+            few = digits;
         }
     }
     for (char *c = s; *c; c++) {
@@ -112,8 +122,8 @@ static void real_literal(printer *p, double x, int64_t type) {
                    isnan(x) ? "NAN" : "INFINITY");
         return;
     }
-    char s[40];
-    shortest(x, !is_double, s, sizeof s);
+    char s[LITERAL_SIZE];
+    shortest(x, !is_double, s);
     const char *e = strchr(s, 'e');
     const int mantissa = e ? (int)(e - s) : (int)strlen(s);
     text_print(&p->out->text, "%.*s%s", mantissa, s, memchr(s, '.', (size_t)mantissa) || e ? "" : ".0");
@@ -146,8 +156,8 @@ static void int_literal(printer *p, const node *x, int64_t type, int flags) {
     } else if (x->ival == INT32_MIN && !is_long) {
         text_add(out, "(-2147483647 - 1)");
     } else {
-        text_print(out, "%" PRId64 "%s", x->ival,
-                   is_long && !(plain && is_int32(x->ival, x->ival)) ? "LL" : "");
+        text_add_int(out, x->ival);
+        text_add(out, is_long && !(plain && is_int32(x->ival, x->ival)) ? "LL" : "");
     }
 }
 
@@ -530,7 +540,9 @@ static void infix(printer *p, const node *x, int flags) {
     } else {
         cuda_expr(p, left, operand_level(x, left, false), left_flags);
     }
-    text_print(&p->out->text, " %s ", opposite ? "-" : ops[x->op].text);
+    text_add(&p->out->text, " ");
+    text_add(&p->out->text, opposite ? "-" : ops[x->op].text);
+    text_add(&p->out->text, " ");
     const bool flat = sum_is_flat(x, widened == 0 ? TG_I64 : cuda_type_of(left));
     cuda_expr(p, opposite ? opposite : right, flat ? ops[x->op].level : operand_level(x, right, true),
               right_flags);

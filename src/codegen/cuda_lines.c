@@ -67,7 +67,7 @@ static void line_directive(printer *p, tg_loc at) {
 void cuda_line_open(printer *p, tg_loc at) {
     line_directive(p, at);
     p->line_start = p->out->text.length;
-    text_print(&p->out->text, "%*s", INDENT * p->indent, "");
+    text_add_spaces(&p->out->text, INDENT * p->indent);
 }
 
 /* ---- long lines ---------------------------------------------------------------------------------------- */

@@ -316,57 +316,17 @@ static bool advance(point *p) {
     return false;
 }
 
-static bool evaluate_op(const node *x, const point *p, value *out) {
-    value a, b = {0, 0};
-    value_fault fault = FAULT_NONE;
-    if (!point_evaluate(x->arg[0], p, &a)) {
-        return false;
+static bool value_at(const var *v, const void *user, value *out) {
+    const point *p = user;
+    const int at = point_find(p, v);
+    if (at >= 0) {
+        *out = value_int(v->type, p->now[at]);
     }
-    if ((x->op == TG_BOTH || x->op == TG_EITHER) && (value_as_int(a) != 0) == (x->op == TG_EITHER)) {
-        *out = a;
-        return true;
-    }
-    if (x->n > 1 && !point_evaluate(x->arg[1], p, &b)) {
-        return false;
-    }
-    *out = x->n > 1 ? value_binary(x->op, a, b, &fault) : value_unary(x->op, a, &fault);
-    return fault == FAULT_NONE;
+    return at >= 0;
 }
 
 bool point_evaluate(const node *x, const point *p, value *out) {
-    x = facts_meaning(x);
-    value_fault fault = FAULT_NONE;
-    value a;
-    int at;
-    switch (x->kind) {
-    case E_CONST:
-        *out = expr_value(x);
-        return true;
-    case E_VAR:
-        at = point_find(p, x->var);
-        if (at >= 0) {
-            *out = value_int(x->type, p->now[at]);
-        }
-        return at >= 0;
-    case E_OP:
-        return evaluate_op(x, p, out);
-    case E_CHOOSE:
-        return point_evaluate(x->arg[0], p, &a) && point_evaluate(x->arg[value_as_int(a) ? 1 : 2], p, out);
-    case E_CAST:
-        if (!point_evaluate(x->arg[0], p, &a)) {
-            return false;
-        }
-        *out = value_cast(a, x->type, &fault);
-        return fault == FAULT_NONE;
-    case E_POISON:
-    case E_LOAD:
-    case E_BITCAST:
-    case E_BUFFER:
-    case E_REF:
-    case E_REGION:
-        return false;
-    }
-    return false;
+    return expr_evaluate(x, value_at, p, out);
 }
 
 /* Whether ok(value) holds at every point (YES), at none (NO), or at some (UNKNOWN). */

@@ -58,8 +58,6 @@ typedef struct moment {
     int sample;
 } moment;
 
-static bool evaluate(const node *x, const moment *m, value *out);
-
 /* Sample 0 is the first value; the others are spread over the range. */
 static int64_t sample_of(const var *v, int sample) {
     const uint64_t range = (uint64_t)v->hi - (uint64_t)v->lo, step = 2654435761u * (uint64_t)(v->id + 1);
@@ -68,69 +66,22 @@ static int64_t sample_of(const var *v, int sample) {
                : v->lo + (int64_t)(step * (uint64_t)sample % (range < 4096 ? range + 1 : 4096));
 }
 
-static bool evaluate_var(const var *v, const moment *m, value *out) {
-    if (v->kind == VAR_LET) {
-        return v->value && !facts_reads_memory(v->value) && evaluate(v->value, m, out);
-    }
-    if (!type_is_integer(v->type)) {
+static bool value_at(const var *v, const void *user, value *out) {
+    const moment *m = user;
+    if (v->kind == VAR_LET || !type_is_integer(v->type)) {
         return false;
     }
+    int64_t x = sample_of(v, m->sample);
     for (int i = 0; i < 3; i++) {
-        if (m->t->thread_var[i] == v) {
-            *out = value_int(v->type, m->thread[i]);
-            return true;
-        }
+        x = m->t->thread_var[i] == v ? m->thread[i] : x;
     }
-    *out = value_int(v->type, sample_of(v, m->sample));
+    *out = value_int(v->type, x);
     return true;
 }
 
-static bool evaluate_op(const node *x, const moment *m, value *out) {
-    value a, b = {0, 0};
-    value_fault fault = FAULT_NONE;
-    if (!evaluate(x->arg[0], m, &a)) {
-        return false;
-    }
-    if ((x->op == TG_BOTH || x->op == TG_EITHER) && (value_as_int(a) != 0) == (x->op == TG_EITHER)) {
-        *out = a;
-        return true;
-    }
-    if (x->n > 1 && !evaluate(x->arg[1], m, &b)) {
-        return false;
-    }
-    *out = x->n > 1 ? value_binary(x->op, a, b, &fault) : value_unary(x->op, a, &fault);
-    return fault == FAULT_NONE;
-}
-
-/* False where it depends on memory or on what only the launch knows. */
+/* False where it depends on memory. */
 static bool evaluate(const node *x, const moment *m, value *out) {
-    value_fault fault = FAULT_NONE;
-    value a;
-    switch (x->kind) {
-    case E_CONST:
-        *out = expr_value(x);
-        return true;
-    case E_VAR:
-        return evaluate_var(x->var, m, out);
-    case E_OP:
-        return evaluate_op(x, m, out);
-    case E_CHOOSE:
-        return evaluate(x->arg[0], m, &a) && evaluate(x->arg[value_as_int(a) ? 1 : 2], m, out);
-    case E_CAST:
-        if (!evaluate(x->arg[0], m, &a)) {
-            return false;
-        }
-        *out = value_cast(a, x->type, &fault);
-        return fault == FAULT_NONE;
-    case E_POISON:
-    case E_LOAD:
-    case E_BITCAST:
-    case E_BUFFER:
-    case E_REF:
-    case E_REGION:
-        break;
-    }
-    return false;
+    return expr_evaluate(x, value_at, m, out);
 }
 
 /* Does the thread come to the statement?  Yes where that is not known. */

@@ -31,7 +31,7 @@ static void begin(const dump *d, tg_loc at) {
         }
         text_print(d->out, "%-*s", PLACE_WIDTH, place);
     }
-    text_print(d->out, "%*s", INDENT * d->depth + 2, "");
+    text_add_spaces(d->out, INDENT * d->depth + 2);
 }
 
 static void end(const dump *d, const thread_stmt *s) {

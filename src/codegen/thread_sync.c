@@ -92,7 +92,8 @@ typedef struct sync_state {
     bool has_all_axes;
     uniformity *uniform;
     int nentries; /* a power of two */
-    entry *entries;
+    entry **entries;
+    bool *is_written; /* by buffer id: the bytes, by any name; what nobody writes is in nobody's way */
     pair *pairs[PAIRS];
     fact_access guards;           /* the conditions around: no ref */
     bool is_check;                /* look, change nothing */
@@ -141,13 +142,14 @@ static accesses copy_of(const accesses *list) {
 static entry *entry_of(sync_state *st, const thread_stmt *s) {
     size_t at = ((size_t)(const void *)s >> 4) * 0x9e3779b97f4a7c15u >> 20;
     for (;; at++) {
-        entry *e = &st->entries[at & (size_t)(st->nentries - 1)];
-        if (!e->s) {
-            e->s = s;
-            e->own = e->own_async = e->deep = e->deep_async = no_accesses(st);
+        entry **slot = &st->entries[at & (size_t)(st->nentries - 1)];
+        if (!*slot) {
+            *slot = ARENA_NEW(st->a, entry);
+            (*slot)->s = s;
+            (*slot)->own = (*slot)->own_async = (*slot)->deep = (*slot)->deep_async = no_accesses(st);
         }
-        if (e->s == s) {
-            return e;
+        if ((*slot)->s == s) {
+            return *slot;
         }
     }
 }
@@ -197,7 +199,7 @@ static bool is_partial(const thread_stmt *s) {
 static void gather(node *ref, bool is_write, void *user) {
     const gathering *g = user;
     const buffer *root = buffer_root(ref->buffer);
-    if (root->space != TG_SHARED && root->space != TG_GLOBAL) {
+    if ((root->space != TG_SHARED && root->space != TG_GLOBAL) || !g->st->is_written[root->id]) {
         return;
     }
     /* what the operand of an allreduce reads on its way to the partial results is the user's own access */
@@ -873,6 +875,19 @@ static void find_collective(thread_stmt *s, void *user) {
     *found |= (s->participants == SCOPE_BLOCK && s->kind != THREAD_BARRIER) || s->kind == THREAD_COPY_ASYNC;
 }
 
+static void note_written(node *ref, bool is_write, void *user) {
+    bool *written = user;
+    const buffer *root = buffer_root(ref->buffer);
+    written[root->id] |= is_write;
+    for (int i = 0; i < root->naliases; i++) {
+        written[buffer_root(root->alias_of[i])->id] |= is_write;
+    }
+}
+
+static void find_written(thread_stmt *s, void *user) {
+    thread_accesses(s, note_written, user);
+}
+
 static sync_state prepare(thread_kernel *t, diag *errors) {
     sync_state st = {
         .t = t, .a = t->memory, .errors = errors, .block = facts_block(t->memory, t->thread_var)};
@@ -882,7 +897,9 @@ static sync_state prepare(thread_kernel *t, diag *errors) {
     for (st.nentries = 64; st.nentries < 4 * n;) {
         st.nentries *= 2;
     }
-    st.entries = ARENA_ARRAY(st.a, entry, st.nentries);
+    st.entries = ARENA_ARRAY(st.a, entry *, st.nentries);
+    st.is_written = ARENA_ARRAY(st.a, bool, t->nbuffers + 1);
+    thread_walk(&t->body, find_written, st.is_written);
     return st;
 }
 

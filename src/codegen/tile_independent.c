@@ -163,64 +163,24 @@ static bool is_shown(const checking *c, const buffer *b) {
 
 /* ---- evaluating ---------------------------------------------------------------------------------------- */
 
-static bool evaluate(const checking *c, const node *x, int64_t *out);
-
-static bool evaluate_var(const checking *c, const var *v, int64_t *out) {
+static bool value_at(const var *v, const void *user, value *out) {
+    const checking *c = user;
     for (int i = 0; i < c->nbound; i++) {
         if (c->bound[i] == v) {
-            *out = c->value[i];
+            *out = value_int(v->type, c->value[i]);
             return true;
         }
     }
-    if (v->kind == VAR_LET) {
-        return v->value && evaluate(c, v->value, out);
-    }
-    *out = v->lo;
+    *out = value_int(v->type, v->lo);
     return v->kind == VAR_GRID || v->kind == VAR_LOOP;
-}
-
-static bool evaluate_op(const checking *c, const node *x, int64_t *out) {
-    int64_t p = 0, q = 0;
-    value_fault fault = FAULT_NONE;
-    for (int i = 0; i < x->n; i++) {
-        if (!type_is_integer(x->arg[i]->type) && x->arg[i]->type != TG_BOOL) {
-            return false;
-        }
-    }
-    if (!evaluate(c, x->arg[0], &p) || (x->n > 1 && !evaluate(c, x->arg[1], &q))) {
-        return false;
-    }
-    const value left = value_int(x->arg[0]->type, p), right = value_int(x->arg[x->n - 1]->type, q);
-    const value result =
-        x->n > 1 ? value_binary(x->op, left, right, &fault) : value_unary(x->op, left, &fault);
-    *out = value_as_int(result);
-    return fault == FAULT_NONE;
 }
 
 /* False when it is not known here. */
 static bool evaluate(const checking *c, const node *x, int64_t *out) {
-    int64_t condition = 0;
-    switch (x->kind) {
-    case E_CONST:
-        *out = x->ival;
-        return type_is_integer(x->type) || x->type == TG_BOOL;
-    case E_CAST:
-        return type_is_integer(x->type) && type_is_integer(x->arg[0]->type) && evaluate(c, x->arg[0], out);
-    case E_VAR:
-        return evaluate_var(c, x->var, out);
-    case E_OP:
-        return evaluate_op(c, x, out);
-    case E_CHOOSE:
-        return evaluate(c, x->arg[0], &condition) && evaluate(c, x->arg[condition ? 1 : 2], out);
-    case E_POISON:
-    case E_LOAD:
-    case E_BITCAST:
-    case E_BUFFER:
-    case E_REF:
-    case E_REGION:
-        break;
-    }
-    return false;
+    value v;
+    const bool is_known = expr_evaluate(x, value_at, c, &v);
+    *out = is_known ? value_as_int(v) : 0;
+    return is_known;
 }
 
 /* ---- enumerating --------------------------------------------------------------------------------------- */

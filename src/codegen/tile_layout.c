@@ -403,43 +403,22 @@ static bool find_free(node *x, void *user) {
     return true;
 }
 
-static bool evaluate(const node *x, const binding *b, int64_t *out) {
-    int64_t p = 0, q = 0;
-    value_fault fault = FAULT_NONE;
-    switch (x->kind) {
-    case E_CONST:
-        *out = x->ival;
-        return type_is_integer(x->type);
-    case E_CAST:
-        return type_is_integer(x->type) && evaluate(x->arg[0], b, out);
-    case E_VAR:
-        for (int i = 0; i < b->n; i++) {
-            if (b->v[i] == x->var) {
-                *out = b->value[i];
-                return true;
-            }
+static bool value_at(const var *v, const void *user, value *out) {
+    const binding *b = user;
+    for (int i = 0; i < b->n; i++) {
+        if (b->v[i] == v) {
+            *out = value_int(v->type, b->value[i]);
+            return true;
         }
-        return x->var->kind == VAR_LET && x->var->value && evaluate(x->var->value, b, out);
-    case E_OP: {
-        if (!evaluate(x->arg[0], b, &p) || (x->n > 1 && !evaluate(x->arg[1], b, &q))) {
-            return false;
-        }
-        const value left = value_int(TYPE_INDEX, p), right = value_int(TYPE_INDEX, q);
-        *out = value_as_int(x->n > 1 ? value_binary(x->op, left, right, &fault)
-                                     : value_unary(x->op, left, &fault));
-        return fault == FAULT_NONE;
-    }
-    case E_CHOOSE:
-        return evaluate(x->arg[0], b, &p) && evaluate(x->arg[p ? 1 : 2], b, out);
-    case E_POISON:
-    case E_LOAD:
-    case E_BITCAST:
-    case E_BUFFER:
-    case E_REF:
-    case E_REGION:
-        break;
     }
     return false;
+}
+
+static bool evaluate(const node *x, const binding *b, int64_t *out) {
+    value v;
+    const bool is_known = expr_evaluate(x, value_at, b, &v);
+    *out = is_known ? value_as_int(v) : 0;
+    return is_known;
 }
 
 typedef struct view_of {

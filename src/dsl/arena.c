@@ -83,12 +83,15 @@ char *arena_copy(arena *a, const char *s) {
 }
 
 char *arena_vprint(arena *a, const char *format, va_list args) {
+    char most[256]; /* what nearly all fit into: one turn */
     va_list again;
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    int length = vsnprintf(most, sizeof most, format, args);
     size_t size = length < 0 ? 1 : (size_t)length + 1;
     char *s = arena_alloc(a, size);
-    if (s) {
+    if (s && size <= sizeof most) {
+        memcpy(s, length < 0 ? "" : most, size);
+    } else if (s) {
         vsnprintf(s, size, format, again);
     }
     va_end(again);
@@ -153,17 +156,41 @@ void text_add_n(text *t, const char *s, size_t n) {
     }
 }
 
+void text_add_int(text *t, int64_t x) {
+    char digits[20], *end = digits + sizeof digits, *first = end;
+    uint64_t rest = x < 0 ? -(uint64_t)x : (uint64_t)x;
+    do {
+        *--first = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (x < 0) {
+        *--first = '-';
+    }
+    text_add_n(t, first, (size_t)(end - first));
+}
+
+void text_add_spaces(text *t, int n) {
+    if (n > 0 && text_reserve(t, (size_t)n)) {
+        memset(t->s + t->length, ' ', (size_t)n);
+        t->length += (size_t)n;
+        t->s[t->length] = '\0';
+    }
+}
+
 void text_print(text *t, const char *format, ...) {
     va_list args, again;
     va_start(args, format);
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    size_t room = text_reserve(t, 64) ? t->capacity - t->length : 0;
+    int length = room > 0 ? vsnprintf(t->s + t->length, room, format, args) : 0;
     va_end(args);
-    if (length >= 0 && text_reserve(t, (size_t)length)) {
+    if (length > 0 && (size_t)length >= room && text_reserve(t, (size_t)length)) {
         vsnprintf(t->s + t->length, (size_t)length + 1, format, again);
-        t->length += (size_t)length;
     }
     va_end(again);
+    if (length > 0 && !t->failed) {
+        t->length += (size_t)length;
+    }
 }
 
 void text_free(text *t) {

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct arena_block arena_block;
 
@@ -42,6 +43,8 @@ typedef struct text {
 
 void text_add(text *t, const char *s);
 void text_add_n(text *t, const char *s, size_t n);
+void text_add_int(text *t, int64_t x); /* in tens */
+void text_add_spaces(text *t, int n);
 void text_print(text *t, const char *format, ...)
 #if defined __GNUC__
     __attribute__((format(printf, 2, 3)))

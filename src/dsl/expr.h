@@ -142,6 +142,11 @@ bool expr_equal(const node *x, const node *y); /* the same computation */
 node *expr_replace(arena *a, node *x, const var *v, node *y);
 /* Calls fn on x and everything below it, outermost first, until fn returns false (then returns false). */
 bool expr_walk(node *x, bool (*fn)(node *x, void *user), void *user);
+/* The value of a variable, into *out; false: it has none. */
+typedef bool expr_look_up(const var *v, const void *user, value *out);
+/* What x comes to where look_up says what its variables are; a name that it does not know is opened.  Only what
+ * decides is evaluated.  False on a fault, and where an element is read or a variable has no value. */
+bool expr_evaluate(const node *x, expr_look_up *look_up, const void *user, value *out);
 /* The element offset of a ref inside its buffer as one index expression: row-major, pitch and layout applied.
  * The only place where addresses are formed. */
 node *expr_offset(arena *a, const node *ref);

@@ -70,7 +70,7 @@ static void begin(dump *d, tg_loc at, int depth) {
     } else if (d->width) {
         text_print(d->out, "%*s  ", d->width, "");
     }
-    text_print(d->out, "%*s", 4 * depth, "");
+    text_add_spaces(d->out, 4 * depth);
 }
 
 /* ---- pieces -------------------------------------------------------------------------------------------- */

@@ -274,6 +274,9 @@ static value int_to_float(int64_t type, uint64_t x, bool is_negative) {
 }
 
 value value_int(int64_t type, int64_t x) {
+    if (type == TYPE_INDEX) {
+        return (value){TYPE_INDEX, (uint64_t)x};
+    }
     return type_is_float(type) ? int_to_float(type, (uint64_t)x, x < 0) : from_int(type, (uint64_t)x);
 }
 
@@ -616,7 +619,46 @@ value value_unary(tg_op op, value a, value_fault *fault) {
     return type_is_float(a.type) ? float_unary(op, a) : int_unary(op, a, fault);
 }
 
+/* Two indices, small enough that nothing leaves 64 bits; false where the general way must be taken.  Passes work
+ * out offsets for every lane of a warp: nearly all that they ask is here. */
+static bool small_index_binary(tg_op op, int64_t a, int64_t b, value *out) {
+    enum { SMALL = INT32_MAX };
+    if (a < -SMALL || a > SMALL || b < -SMALL || b > SMALL || ((op == TG_QUO || op == TG_MOD) && b == 0)) {
+        return false;
+    }
+    switch ((int)op) {
+    case TG_ADD:
+        *out = (value){TYPE_INDEX, (uint64_t)(a + b)};
+        return true;
+    case TG_SUB:
+        *out = (value){TYPE_INDEX, (uint64_t)(a - b)};
+        return true;
+    case TG_MUL:
+        *out = (value){TYPE_INDEX, (uint64_t)(a * b)};
+        return true;
+    case TG_QUO:
+        *out = (value){TYPE_INDEX, (uint64_t)(a / b)};
+        return true;
+    case TG_MOD:
+        *out = (value){TYPE_INDEX, (uint64_t)(a % b)};
+        return true;
+    case TG_LT:
+        *out = truth(a < b);
+        return true;
+    case TG_EQ:
+        *out = truth(a == b);
+        return true;
+    default:
+        return false;
+    }
+}
+
 value value_binary(tg_op op, value a, value b, value_fault *fault) {
+    value small;
+    if (a.type == TYPE_INDEX && b.type == TYPE_INDEX &&
+        small_index_binary(op, (int64_t)a.bits, (int64_t)b.bits, &small)) {
+        return small;
+    }
     return type_is_float(a.type) ? float_binary(op, a, b) : int_binary(op, a, b, fault);
 }
 

@@ -36,7 +36,7 @@ static void add_quoted(text *out, const char *s) {
 static void begin(json *j, const char *key) {
     if (j->depth) {
         text_add(j->out, j->has_items[j->depth] ? ",\n" : "\n");
-        text_print(j->out, "%*s", 2 * j->depth, "");
+        text_add_spaces(j->out, 2 * j->depth);
         j->has_items[j->depth] = true;
     }
     if (key) {

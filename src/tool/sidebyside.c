@@ -129,7 +129,7 @@ static void add_row(const char *left, int number, const char *right, int left_wi
         if (is_first && number) {
             text_print(out, "%4d  ", number);
         } else {
-            text_print(out, "%*s", NUMBER_WIDTH, "");
+            text_add_spaces(out, NUMBER_WIDTH);
         }
         text_print(out, "%-*.*s | %*s%.*s", left_width, l, left, indent, "", r, right);
         trim(out);
