@@ -32,7 +32,7 @@ gexpr *make_int(program *p, int64_t type, int64_t i) {
 
 gexpr *make_real(program *p, int64_t type, double f) {
     gexpr *x = make(p, X_REAL, type);
-    x->f = f;
+    x->f = round_real(type, f); /* as the literal arrives: bf16 has no million */
     x->most = fabs(f);
     return x;
 }
