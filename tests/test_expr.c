@@ -233,6 +233,33 @@ Test(expr, replacing_a_variable_is_evaluating_with_its_value) {
     }
 }
 
+static bool drawn_value(const var *v, const void *user, value *out) {
+    (void)user;
+    *out = value_int(v->type, values[v->id]);
+    return true;
+}
+
+Test(expr, evaluating_is_reading_the_tree) {
+    for (int round = 0; round < 10000; round++) {
+        arena a = {0};
+        tree *t = random_tree(&a, 1 + (int)next(5), false);
+        node *x = build_tree(&a, t);
+        for (int draw = 0; draw < 8; draw++) {
+            value got;
+            draw_values();
+            faulted = false;
+            const int64_t want = read_tree(t);
+            if (faulted || want > (int64_t)1 << 40 || want < -((int64_t)1 << 40)) {
+                continue;
+            }
+            cr_assert(expr_evaluate(x, drawn_value, NULL, &got), "'%s' has a value", shown(&a, x));
+            cr_assert_eq(value_as_int(got), want, "'%s' is %lld, not %lld", shown(&a, x),
+                         (long long)value_as_int(got), (long long)want);
+        }
+        arena_free(&a);
+    }
+}
+
 /* ---- what folds to what -------------------------------------------------------------------------------- */
 
 static arena memory;
@@ -388,6 +415,57 @@ Test(folds, a_shift_to_the_left_wraps_in_every_type) {
             }
         }
     }
+}
+
+/* ---- evaluating ----------------------------------------------------------------------------------------- */
+
+/* tid is 5, and nothing else is known. */
+static bool only_tid(const var *v, const void *user, value *out) {
+    *out = value_int(v->type, *(const int64_t *)user);
+    return v == &vars[1];
+}
+
+static bool comes_to(const node *e, int64_t now, int64_t *result) {
+    value v;
+    const bool is_known = expr_evaluate(e, only_tid, &now, &v);
+    *result = is_known ? value_as_int(v) : 0;
+    return is_known;
+}
+
+Test(folds, casts_wrap_where_they_are_evaluated) {
+    static const int64_t type[] = {TG_I8, TG_U8, TG_I16, TG_U16, TG_I32, TG_U32};
+    static const int64_t number[] = {0, 1, 127, 128, 255, 256, 300, 32768, 65536, 1000000, -1, -129};
+    for (size_t t = 0; t < sizeof type / sizeof type[0]; t++) {
+        for (size_t n = 0; n < sizeof number / sizeof number[0]; n++) {
+            const int bits = type_bits(type[t]);
+            const uint64_t low = (uint64_t)number[n] & (((uint64_t)1 << bits) - 1);
+            const bool is_negative = type_is_signed(type[t]) && low >> (bits - 1);
+            const int64_t want = (int64_t)low - (is_negative ? (int64_t)1 << bits : 0);
+            int64_t got;
+            node *wide = expr_cast(&memory, here, TG_I64, tid); /* as written casts go */
+            cr_assert(comes_to(expr_cast(&memory, here, type[t], wide), number[n], &got));
+            cr_assert_eq(got, want, "%lld as %s is %lld, not %lld", (long long)number[n], type_name(type[t]),
+                         (long long)got, (long long)want);
+        }
+    }
+}
+
+Test(folds, only_what_decides_is_evaluated) {
+    static const buffer held = {
+        .name = "held", .space = TG_SHARED, .type = TYPE_INDEX, .rank = 1, .dim = {9}};
+    node *place[] = {tid};
+    node *read = expr_load(&memory, here, expr_ref(&memory, here, (buffer *)(uintptr_t)&held, 1, place, 1));
+    node *is_first = op(TG_LT, tid, num(3));
+    int64_t got;
+    cr_assert(comes_to(expr_choose(&memory, here, is_first, num(7), read), 2, &got) && got == 7);
+    cr_assert_not(comes_to(expr_choose(&memory, here, is_first, num(7), read), 3, &got),
+                  "an element is read");
+    cr_assert_not(comes_to(op(TG_ADD, tid, pid), 2, &got), "pid has no value");
+    cr_assert_not(comes_to(op(TG_QUO, num(1), tid), 0, &got), "division by zero");
+    cr_assert(comes_to(op(TG_BOTH, is_first, op(TG_LT, read, num(1))), 5, &got) && got == 0);
+    var name = {.kind = VAR_LET, .name = "n", .type = TYPE_INDEX, .lo = 0, .hi = 62, .id = 3};
+    name.value = op(TG_MUL, tid, num(2));
+    cr_assert(comes_to(expr_var(&memory, here, &name), 4, &got) && got == 8, "a name is opened");
 }
 
 /* ---- text ---------------------------------------------------------------------------------------------- */
