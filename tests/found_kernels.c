@@ -198,3 +198,22 @@ KERNEL(found_a_region_that_moves_with_a_loop) {
             set(at(out, 0), at(s, 1));
     }
 }
+
+/* What decides was read beside what is added to: the elements differ, no barrier is needed, all threads agree. */
+KERNEL(found_a_condition_beside_an_atomic) {
+    params(n);
+    tensor(out, I32, 4);
+    grid(p, 1) threads(n) {
+        shared(s, I32, 4);
+        shared(t, I32, 4);
+        fill(s, 3);
+        parallel(i, 1)
+            atomic_add(at(s, 1), 5);
+        when(gt(at(s, 0), 2)) {
+            fill(t, 1);
+            parallel(i, 4)
+                atomic_max(at(t, sub(3, i)), add(at(s, i), i32(i)));
+            copy(t, out);
+        }
+    }
+}

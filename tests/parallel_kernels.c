@@ -72,6 +72,78 @@ KERNEL(all_then_part) {
     }
 }
 
+/* A fragment that nothing has written comes into being part after part, none of which may fit its layout. */
+KERNEL(part_after_part) {
+    params(n, how, nthreads);
+    tensor(x, I32, n);
+    tensor(y, I32, n);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, I32, n);
+        fragment(g, I32, n);
+        copy(x, g);
+        if (how == 0) {
+            parallel(i, (n + 1) / 2)
+                set(at(f, i), at(g, sub(n - 1, i)));
+            parallel(i, n / 2)
+                set(at(f, add(i, (n + 1) / 2)), at(g, sub(n / 2 - 1, i)));
+        } else if (how == 1) {
+            serial(k, 2)
+                parallel(i, n)
+                    when(eq(mod(i, 2), k))
+                        set(at(f, sub(n - 1, i)), at(g, i));
+        } else {
+            parallel(i, n / 2)
+                set(at(f, i), at(g, sub(n - 1, i)));
+            copy(slice(g, 0, (n + 1) / 2), slice(f, n / 2, (n + 1) / 2));
+        }
+        parallel(i, n)
+            set(at(y, i), add(at(f, i), 1));
+    }
+}
+
+/* One element, a row of one: set by a loop that has axes of its own. */
+KERNEL(one_from_many) {
+    params(n, nthreads);
+    tensor(x, I32, n);
+    tensor(y, I32, n);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, I32, 1, n);
+        fragment(g, I32, n);
+        fragment(one, I32);
+        fragment(first, I32, 1);
+        copy(x, g);
+        parallel(i, 1)
+            set(one, at(g, i));
+        parallel(i, 1)
+            set(one, mul(one, add(at(g, i), 1)));
+        parallel(i, 1)
+            set(at(first, 0), at(g, i));
+        parallel(j, n)
+            set(at(f, 0, sub(n - 1, j)), add(at(g, j), one));
+        parallel(j, n)
+            set(at(y, j), add(mul(at(f, 0, j), 100), at(first, 0)));
+    }
+}
+
+/* The diagonal of a matrix, from a loop of one axis and of two. */
+KERNEL(along_the_diagonal) {
+    params(n, nthreads);
+    tensor(x, I32, n, n);
+    tensor(y, I32, n, n);
+    grid(pid, 1) threads(nthreads) {
+        fragment(f, I32, n, n);
+        fragment(g, I32, n);
+        copy(x, f);
+        parallel(i, n)
+            set(at(g, i), add(at(f, i, i), 100));
+        parallel(i, n, j, 1)
+            set(at(f, i, add(i, j)), neg(at(g, i)));
+        parallel(i, n)
+            set(at(f, sub(n - 1, i), i), at(g, i));
+        copy(f, y);
+    }
+}
+
 /* Each element of one fragment from the neighbour's of another. */
 KERNEL(neighbours) {
     params(n, shift, nthreads);

@@ -14,6 +14,7 @@ PROTOTYPE(a_loop_of_two_operations)
 PROTOTYPE(columns_laid_out_by_a_loop)
 PROTOTYPE(a_loop_whose_result_nobody_wants)
 PROTOTYPE(found_a_region_that_moves_with_a_loop)
+PROTOTYPE(found_a_condition_beside_an_atomic)
 
 static void agrees(lowered l) {
     expect_agreement(&l, 0);
@@ -70,4 +71,10 @@ Test(found, a_copy_of_all_of_a_fragment_leaves_its_padding_out) {
 
 Test(found, turns_of_a_loop_are_operations_of_their_own) {
     agrees(LOWER_PLAIN("sm_80", found_a_region_that_moves_with_a_loop));
+}
+
+Test(found, threads_agree_upon_what_no_pending_write_touches) {
+    for (int n = 1; n <= 256; n = n * 2 + 1) {
+        agrees(LOWER("sm_80", found_a_condition_beside_an_atomic, n, n));
+    }
 }

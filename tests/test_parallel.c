@@ -10,6 +10,9 @@
     X(three_dimensions)    \
     X(part_then_all)       \
     X(all_then_part)       \
+    X(part_after_part)     \
+    X(one_from_many)       \
+    X(along_the_diagonal)  \
     X(neighbours)          \
     X(neighbours_in_place) \
     X(transposed)          \
@@ -113,6 +116,56 @@ Test(parallel, loops_over_part_of_a_fragment) {
             }
             finish_run(&r);
             finish_run(&q);
+        }
+    }
+}
+
+Test(parallel, a_fragment_comes_into_being_part_after_part) {
+    static const int64_t sizes[] = {2, 3, 8, 31, 64, 100};
+    EACH_BLOCK(m, t) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            const int64_t n = sizes[i], how = (int64_t)(i + (size_t)t) % 3;
+            ran r = run_both(LOWER(machines[m], part_after_part, n, n, how, how, nthreads, blocks[t]), 0);
+            for (int64_t j = 0; j < n; j++) {
+                const int64_t from = how == 2 && j >= n / 2 ? j - n / 2 : n - 1 - j;
+                expect_element(&r, 1, j, before(&r, 0, from) + 1);
+            }
+            finish_run(&r);
+        }
+    }
+}
+
+Test(parallel, one_element_is_set_by_a_loop_with_axes) {
+    static const int64_t sizes[] = {1, 7, 8, 32, 100};
+    EACH_BLOCK(m, t) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            const int64_t n = sizes[i];
+            ran r = run_both(LOWER(machines[m], one_from_many, n, n, nthreads, blocks[t]), 0);
+            const double first = before(&r, 0, 0), one = first * (first + 1);
+            for (int64_t j = 0; j < n; j++) {
+                expect_element(&r, 1, j, 100 * (before(&r, 0, n - 1 - j) + one) + first);
+            }
+            finish_run(&r);
+        }
+    }
+}
+
+Test(parallel, the_diagonal_of_a_fragment) {
+    static const int64_t sizes[] = {1, 2, 7, 16};
+    EACH_BLOCK(m, t) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            const int64_t n = sizes[i];
+            ran r = run_both(LOWER(machines[m], along_the_diagonal, n, n, nthreads, blocks[t]), 0);
+            for (int64_t j = 0; j < n * n; j++) {
+                const int64_t row = j / n, column = j % n;
+                const double there = before(&r, 0, row * n + row) + 100;
+                const double across = before(&r, 0, column * n + column) + 100;
+                expect_element(&r, 1, j,
+                               row + column == n - 1 ? across
+                               : row == column       ? -there
+                                                     : before(&r, 0, j));
+            }
+            finish_run(&r);
         }
     }
 }

@@ -67,6 +67,8 @@ struct thread_stmt {
     int nresults;
     node *dst, *value, *extent;
     bool accumulates;
+    bool
+        hands_over; /* of a fragment, to or from where other threads find it: nothing need have been written there */
     bool repeats; /* THREAD_FOR: a loop of the kernel's own around operations of the block, not part of one */
     tg_reduction reduction;
     int unroll; /* THREAD_FOR: UNROLL_AUTO, UNROLL_FULL, UNROLL_WIDE, else the factor */

@@ -666,50 +666,12 @@ static void join_before(sync_state *st, cursor *c, accesses *before, flow *f) {
     }
 }
 
-/* What decides inside of a block before its first barrier; true when every way through it meets one. */
-static bool decided_before_barrier(sync_state *st, thread_block *b, accesses *out) {
-    for (thread_stmt *s = b->first; s; s = s->next) {
-        if (is_barrier(s)) {
-            return true;
-        }
-        if ((s->kind != THREAD_FOR && s->kind != THREAD_IF) || is_one_share(st, s)) {
-            continue;
-        }
-        add_all(out, &own_accesses(st, s)->own);
-        int guards = enter_scope(st, s, false);
-        const bool body = decided_before_barrier(st, &s->body, out);
-        leave_scope(st, guards);
-        guards = enter_scope(st, s, true);
-        const bool other = decided_before_barrier(st, &s->otherwise, out);
-        leave_scope(st, guards);
-        if (body && (s->kind == THREAD_IF ? other : s->extent->lo > 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Threads agree only upon what all of them have seen: a condition inside of a scope that reads what was written in
- * front of it asks for the barrier before it is asked whether it is the same for all. */
-static void agree_before(sync_state *st, cursor *c, accesses *before) {
-    accesses decided = no_accesses(st);
-    thread_stmt *s = c->s;
-    int guards = enter_scope(st, s, false);
-    (void)decided_before_barrier(st, &s->body, &decided);
-    leave_scope(st, guards);
-    guards = enter_scope(st, s, true);
-    (void)decided_before_barrier(st, &s->otherwise, &decided);
-    leave_scope(st, guards);
-    order(st, c, before, &decided);
-}
-
 /* First what the branches need by themselves: what decides has been read when they begin. */
 static void walk_branch(sync_state *st, cursor *c, flow *f) {
     thread_stmt *s = c->s;
     const accesses *own = &own_accesses(st, s)->own;
     accesses before = copy_of(&f->pending);
     flow other = {copy_of(own), copy_of(&f->inflight)};
-    agree_before(st, c, &before);
     f->pending = copy_of(own);
     int guards = enter_scope(st, s, false);
     walk(st, &s->body, f);
@@ -726,7 +688,6 @@ static void walk_loop(sync_state *st, cursor *c, flow *f) {
     thread_stmt *s = c->s;
     const accesses *own = &own_accesses(st, s)->own;
     accesses before = copy_of(&f->pending);
-    agree_before(st, c, &before);
     f->pending = copy_of(own);
     walk(st, &s->body, f);
     if (s->extent->hi > 1) {
@@ -746,9 +707,17 @@ static void walk_loop(sync_state *st, cursor *c, flow *f) {
     join_before(st, c, &before, f);
 }
 
-/* What s does to what is uniform, bodies included. */
+/* What s does to what is uniform.  What an operation of the block writes, others read in order: this pass sees to it. */
+static void note(sync_state *st, thread_stmt *s) {
+    const bool is_ordered = s->participants == SCOPE_BLOCK || s->kind == THREAD_COPY_ASYNC;
+    if (!s->dst || !is_ordered) {
+        thread_note(st->t, st->uniform, s);
+    }
+}
+
+/* Bodies included. */
 static void note_deep(sync_state *st, thread_stmt *s) {
-    thread_note(st->t, st->uniform, s);
+    note(st, s);
     for (thread_stmt *c = s->body.first; c; c = c->next) {
         note_deep(st, c);
     }
@@ -815,7 +784,7 @@ static void step(sync_state *st, cursor *c, flow *f) {
         step_whole(st, c, f);
         return;
     }
-    thread_note(st->t, st->uniform, s);
+    note(st, s);
     if (s->kind == THREAD_FOR) {
         walk_loop(st, c, f);
     } else {

@@ -51,6 +51,7 @@ typedef struct wide {
     bool failed, is_trial, is_copy; /* is_copy: nothing but copies between equal types, and constants */
     thread_scope participants;      /* of the accesses */
     int share;
+    bool hands_over;
     int n;
     access item[MAX_ACCESSES];
     int npieces;
@@ -188,6 +189,7 @@ static void find_loop(wide *w, thread_stmt *s, node *guard) {
 static void find_statement(wide *w, thread_stmt *s, node *guard) {
     w->participants = s->participants > w->participants ? s->participants : w->participants;
     w->share = s->share ? s->share : w->share;
+    w->hands_over |= s->hands_over;
     find_reads(w, s->value, s->at, guard);
     switch (s->kind) {
     case THREAD_STORE:
@@ -543,6 +545,7 @@ static void wide_store(wide *w, thread_block *b, tg_loc at, node *dst, node *x) 
     s->at = at;
     s->participants = w->participants;
     s->share = w->share;
+    s->hands_over = w->hands_over;
 }
 
 static void emit_copies(wide *w, const renaming *r, thread_block *from, thread_block *b, node *guard) {

@@ -40,6 +40,7 @@ typedef struct move {
     node *outside;         /* what padded reads give, in the type of the destination */
     const node *driver;    /* the region of the fragment whose layout drives; NULL: memory */
     bool is_own;           /* of a local: every thread for itself */
+    bool hands_over;       /* all of a fragment, to where every thread can read it */
     int share;             /* its number among collective operations; 0 where every thread is for itself */
     spread w;
     node *origin[TG_MAX_RANK]; /* by dimension of the layout: already part of w.index, so of no corner */
@@ -411,6 +412,7 @@ static void store(const move *m, node *x) {
     s->at = m->s->at;
     s->participants = m->is_own ? SCOPE_THREAD : SCOPE_BLOCK;
     s->share = m->share;
+    s->hands_over = m->hands_over;
     s->why = m->s->is_async ? "not asynchronous: no 4, 8 or 16 bytes that are aligned and begin inside"
                             : m->s->why;
 }
@@ -666,6 +668,7 @@ static const node *publish(lowering *l, const tile_stmt *s, thread_block *b) {
     *out = *s;
     out->why = NULL;
     move m = {.l = l, .s = out, .src = all, .dst = region_of(l, all, scratch), .driver = all};
+    m.hands_over = true;
     m.outside = expr_const(l->a, s->at, value_int(f->type, 0));
     m.w.layout = lower_layout(l, f);
     emit(&m, b);

@@ -143,12 +143,17 @@ static seen *seen_of(sharing *x, const node *ref) {
     return NULL;
 }
 
+/* Is every element of the buffer met in some iteration? */
 static bool ties_all(const sharing *x, const node *element) {
     tie ties[TG_MAX_RANK];
-    bool all = decide_ties(x->s, element, ties) && element->n == x->s->n;
+    bool all = decide_ties(x->s, element, ties);
+    for (int i = 0; all && i < x->s->n; i++) {
+        all = x->s->extents[i]->lo > 0;
+    }
     for (int d = 0; all && d < element->n; d++) {
-        all = ties[d].axis >= 0 && ties[d].lo == 1 && ties[d].hi == INT64_MAX &&
-              expr_is_int(x->s->extents[ties[d].axis], element->buffer->dim[d]);
+        const int64_t dim = element->buffer->dim[d];
+        all = dim == 1 || (ties[d].axis >= 0 && ties[d].lo == 1 && ties[d].hi == INT64_MAX &&
+                           expr_is_int(x->s->extents[ties[d].axis], dim));
     }
     return all;
 }
@@ -308,6 +313,7 @@ static thread_stmt *move_share(lowering *l, thread_block *b, buffer *fragment, b
     thread_stmt *s = thread_store(l->t, w.block, out ? place : reg, expr_load(l->a, at, out ? reg : place));
     s->at = at;
     s->participants = SCOPE_BLOCK;
+    s->hands_over = true;
     return s;
 }
 

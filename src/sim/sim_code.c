@@ -384,6 +384,7 @@ static code_site *site_of(compiler *c, const node *ref, tg_loc at) {
     site->place = place_of(c, site->at);
     site->type = ref->buffer->type;
     site->lanes = ref->lanes > 1 ? ref->lanes : 1;
+    site->hands_over = c->stmt && c->stmt->hands_over;
     const int bytes = site->lanes * site->buffer->element;
     if (ref->n != site->buffer->rank || bytes > 64 || (bytes & (bytes - 1)) != 0) {
         refuse(c, "an access that does not fit its buffer");

@@ -81,6 +81,7 @@ typedef struct code_site {
     code_reg offset; /* in elements, where the layout is no matter of strides; n 0: none */
     int64_t type;
     int lanes;         /* elements */
+    bool hands_over;   /* what nothing wrote may be among them */
     int nlane_indices; /* how many of `index` differ from lane to lane */
     code_reg extent;   /* what a copy reads of `lanes` elements, in lane registers; n 0: all */
 } code_site;

@@ -261,6 +261,9 @@ static void tell_observer(const sim *s, const warp *w, const access *a) {
 }
 
 static void report_unwritten(sim *s, const warp *w, const access *a, int lane) {
+    if (a->site->hands_over) {
+        return;
+    }
     finding *f = sim_find(s, FINDING_UNINITIALISED, a->site->at, a->buffer->decl->at, w->first + lane, -1);
     if (f != NULL) {
         text where = {0};

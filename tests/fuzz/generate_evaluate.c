@@ -506,6 +506,7 @@ static void run_copy(evaluation *e, const gstmt *s) {
     const int64_t from = e->p->buffer[s->from.buffer].type, to = e->p->buffer[s->to.buffer].type;
     corner_of(e, &s->from, corner[0]);
     corner_of(e, &s->to, corner[1]);
+    e->phase++; /* where to is settled before anything is written */
     const int64_t n = region_count(e, &s->from);
     if (n != region_count(e, &s->to)) {
         fault(e, "a copy between regions of different extents");
@@ -543,6 +544,7 @@ static void run_fill(evaluation *e, const gstmt *s) {
     } else if (b->space == TG_REDUCER) {
         x = cell_identity(b->type, b->reduction);
     }
+    e->phase++;
     for (int64_t i = 0; i < region_count(e, &s->to) && !e->fault; i++) {
         e->lane = (int)i;
         region_at(e, &s->to, i, at);

@@ -340,12 +340,18 @@ static gexpr *pick_variable(program *p, const scope *s, int64_t type) {
     return n ? make_variable(p, found[roll_below(p, n)]) : NULL;
 }
 
+/* Do all threads read the same there?  What the block writes together, and what nobody writes. */
+static bool is_read_alike(const program *p, const gbuffer *b) {
+    return p->block_view && (b->space == TG_SHARED || (b->space == TG_GLOBAL && b->is_input));
+}
+
 /* A buffer of a type, any type if INDEX. */
 static int pick_buffer(program *p, const scope *s, int64_t type) {
     int found[MAX_BUFFERS], n = 0;
-    for (int i = 0; i < s->nbuffers && !s->uniform_only; i++) {
-        if (p->buffer[s->buffer[i]].type == type ||
-            (type == INDEX && p->buffer[s->buffer[i]].type != TG_BOOL)) {
+    for (int i = 0; i < s->nbuffers; i++) {
+        const gbuffer *b = &p->buffer[s->buffer[i]];
+        if ((b->type == type || (type == INDEX && b->type != TG_BOOL)) &&
+            (!s->uniform_only || is_read_alike(p, b))) {
             found[n++] = s->buffer[i];
         }
     }

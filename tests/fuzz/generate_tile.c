@@ -205,7 +205,7 @@ gregion block_whole(program *p, int b) {
 gexpr *block_uniform_index(program *p, const scope *s, int64_t most) {
     scope only = *s;
     only.uniform_only = true;
-    return bring_into(p, random_expr(p, &only, INDEX, 1), 0, most);
+    return bring_into(p, random_expr(p, &only, INDEX, chance(p, 25) ? 3 : 1), 0, most);
 }
 
 /* Of a tensor, of the lengths of a tile, anywhere: often partly outside. */
@@ -297,7 +297,7 @@ static void address_by_value(maker *m, const scope *s, gregion *r, int by) {
 gstmt *block_load_into(maker *m, const scope *s, int tile) {
     const int in = input_for(m, tile), by = address_tile(m->p, s);
     gregion r = random_region(m, s, in, tile);
-    if (by != NONE && by != tile && m->p->buffer[in].rank > 0 && chance(m->p, 25)) {
+    if (by != NONE && m->p->buffer[in].rank > 0 && chance(m->p, 25)) {
         address_by_value(m, s, &r, by);
     }
     return copy_stmt(m->p, r, block_whole(m->p, tile));
