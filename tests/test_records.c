@@ -5,9 +5,11 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -261,6 +263,7 @@ Test(records, a_file_that_is_not_there_has_no_records_and_a_folder_is_an_error, 
     cr_expect_eq(records_open(folder, &f), TG_EARG);
     cr_expect(strstr(tg_error(), "cannot be written"), "%s", tg_error());
     cr_expect_eq(records_read(folder, &all), TG_EARG);
+    cr_expect(strstr(tg_error(), "Is a directory"), "%s", tg_error());
     snprintf(path, sizeof path, "%s/tuned.jsonl", folder);
     write_file("not a record at all");
     cr_expect_eq(records_read(path, &all), TG_OK);
@@ -282,6 +285,49 @@ Test(records, the_place_is_the_option_the_variable_or_the_state_folder) {
     }
     unsetenv("HOME");
     cr_expect_null(records_path(NULL));
+}
+
+static int fill_disk(void) {
+    record r = some_record();
+    records_file f;
+    struct stat is;
+    signal(SIGXFSZ, SIG_IGN);
+    if (records_open(path, &f) != TG_OK || records_add(&f, &r) != TG_OK || stat(path, &is) != 0) {
+        return 10;
+    }
+    struct rlimit full = {(rlim_t)is.st_size + 100, RLIM_INFINITY};
+    const struct rlimit roomy = {RLIM_INFINITY, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_FSIZE, &full) || records_add(&f, &r) != TG_EARG || records_add(&f, &r) != TG_EARG ||
+        !strstr(tg_error(), "could not be written")) {
+        return 11;
+    }
+    const bool is_kept = setrlimit(RLIMIT_FSIZE, &roomy) == 0 && records_add(&f, &r) == TG_OK;
+    records_close(&f);
+    return is_kept ? 0 : 12;
+}
+
+/* A limit on the size of files fails a write in its middle, as a full disk does. */
+Test(records, a_line_that_a_full_disk_cut_costs_no_other, .init = make_folder) {
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(fill_disk());
+    }
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
+    records all;
+    cr_assert_eq(records_read(path, &all), TG_OK);
+    cr_expect(all.n == 2 && all.skipped == 1 && all.first_skipped == 2, "%d records, %d skipped", all.n,
+              all.skipped);
+    records_free(&all);
+}
+
+Test(records, a_device_without_an_end_is_no_record_file) {
+    records all;
+    cr_expect_eq(records_read("/dev/zero", &all), TG_EARG);
+    cr_expect(strstr(tg_error(), "/dev/zero cannot be read: File too large"), "%s", tg_error());
+    cr_expect_eq(records_read("/dev/null", &all), TG_OK);
+    records_free(&all);
 }
 
 /* ---- the winner ---------------------------------------------------------------------------------------- */
@@ -346,6 +392,36 @@ Test(records, the_nearest_params_serve_where_none_are_equal) {
     cr_expect_eq(best(&f, TG_CONFIG(N, 2000, dtype, TG_F16), "G", 132, &exact), 2);
     cr_expect_not(exact);
     cr_expect_eq(best(&f, TG_CONFIG(N, 100, dtype, TG_F16), "G", 132, &exact), 1);
+    text_free(&f);
+}
+
+/* A launch brings them; what is compiled serves all of them, so one of the groups must count. */
+Test(records, of_several_extents_those_measured_last_count) {
+    text f = {0};
+    bool exact = false;
+    record r = some_record();
+    strcpy(r.device, "G");
+    r.params = TG_CONFIG(N, 64);
+    for (int line = 0; line < 4; line++) {
+        r.config = TG_CONFIG(b, 1 + line % 2);
+        r.extents = TG_CONFIG(rows, line < 2 ? 1 : 1000);
+        r.median_us = line == 0 ? 1 : line == 1 ? 2 : line == 2 ? 900 : 700;
+        record_print(&r, &f);
+    }
+    records all = parse(f.s);
+    cr_expect(all.n == 4 && !all.is_old[0] && !all.is_old[1], "other extents replace nothing");
+    int64_t rows = 0;
+    cr_expect(tg_config_get(&all.item[3].extents, "rows", &rows) && rows == 1000);
+    cr_expect_eq(records_of(&all, &all.item[1]), &all.item[1]);
+    records_free(&all);
+    cr_expect_eq(best(&f, TG_CONFIG(N, 64), "G", 132, &exact), 2, "1000 rows came last");
+    cr_expect(exact);
+    cr_expect_eq(best(&f, TG_CONFIG(N, 64, b, 1), "G", 132, &exact), 1);
+    r.config = TG_CONFIG(b, 2);
+    r.extents = TG_CONFIG(rows, 1);
+    r.median_us = 3; /* measured again, and slower: what was measured before still belongs to it */
+    record_print(&r, &f);
+    cr_expect_eq(best(&f, TG_CONFIG(N, 64), "G", 132, &exact), 1);
     text_free(&f);
 }
 

@@ -156,6 +156,18 @@ sed 's/"num_threads":128/"num_threads":1024/' "$work/a100.jsonl" >"$work/illegal
 expect 0 "does not take its tuned values; the defaults are used" emit unchanged -k $kernels --records "$work/illegal.jsonl"
 holds "then the defaults" grep -q "num_threads = 32 (default)" "$work/out"
 
+# Extents come with the launch: other ones are measured anew, and named.
+expect 0 "^by_rows N=1000 rows=4 on Fake GPU: 2 configurations, 2 right" $tune by_rows
+expect 0 "^2 configurations in .*; 2 of them were in the file already" $tune by_rows
+expect 0 "^by_rows N=1000 rows=9 on Fake GPU: 2 configurations, 2 right" $tune by_rows -p rows=4,9
+holds "those of 4 rows are known, those of 9 are not" grep -q "^4 configurations .*; 2 of them were in the file" "$work/out"
+expect 0 "^by_rows N=1000 rows=9 on Fake GPU: 2 configurations, 2 right" \
+    tune -k $kernels --replay "$records" by_rows -p rows=9
+expect 2 "no record of by_rows with N=1000 rows=5 on Fake GPU; there are: N=1000 rows=4 on Fake GPU" \
+    tune -k $kernels --replay "$records" by_rows -p rows=5
+holds "a bench says which" "$TEGULA" bench -k $kernels by_rows -p rows=9 -o "$work/bench"
+holds "rows stand in its heading" grep -q "^N=1000 rows=9: " "$work/bench"
+
 # ---- replay, budget, JSON ---------------------------------------------------------------------------------
 
 TEGULA_LIBCUDA=/nowhere

@@ -12,7 +12,7 @@
 #include "runtime/records.h"
 #include "with_fake.h"
 
-tg_builder by_threads;
+tg_builder by_threads, by_rows;
 
 static char directory[512], path[600];
 static int32_t memory[1000];
@@ -211,6 +211,29 @@ Test(tune, a_program_may_end_the_tuning) {
     cr_expect_geq(found.right, 1);
 }
 
+/* One kernel serves all extents; a time is that of one. */
+Test(tune, other_extents_are_measured_anew) {
+    static int32_t many_rows[8 * 1000];
+    const tg_config configs[2] = {TG_CONFIG(num_threads, 32), TG_CONFIG(num_threads, 128)};
+    const tg_tune_options how = {.records = path};
+    tg_tune_result found;
+    tg_jit *jit = tg_jit_new("by_rows", by_rows, NULL, 0);
+    for (int rows = 1; rows <= 8; rows += 7) {
+        const tg_arg args[] = {tg_arg_int(rows), tg_arg_pointer(many_rows)};
+        const int launches = fake->launches;
+        cr_assert_eq(tg_tune(jit, TG_CONFIG(N, 1000), 2, configs, 2, args, &how, &found), TG_OK, "%s",
+                     tg_error());
+        cr_expect_geq(fake->launches - launches, 10, "%d rows", rows);
+    }
+    tg_jit_free(jit);
+    records all;
+    int64_t last = 0;
+    cr_assert_eq(records_read(path, &all), TG_OK);
+    cr_expect(all.n > 0 && tg_config_get(&all.item[all.n - 1].extents, "rows", &last) && last == 8);
+    cr_expect(tg_config_get(&all.item[0].extents, "rows", &last) && last == 1);
+    records_free(&all);
+}
+
 static bool never(void *user, const tg_config *config) {
     (void)user, (void)config;
     return false;
@@ -249,6 +272,19 @@ KERNEL(by_threads) {
         let(i, mad(pid, num_threads, tid));
         when(lt(i, N)) {
             set(at(x, i), 7);
+        }
+    }
+}
+
+KERNEL(by_rows) {
+    params(N);
+    tunables(num_threads, 32);
+    extent(rows);
+    tensor(x, I32, rows, N);
+    grid(row, rows, pid, ceildiv(N, num_threads)) threads(tid, num_threads) {
+        let(i, mad(pid, num_threads, tid));
+        when(lt(i, N)) {
+            set(at(x, row, i), 7);
         }
     }
 }

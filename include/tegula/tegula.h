@@ -502,7 +502,8 @@ TG_API int tg_bench(tg_jit *jit, tg_config config, int nsets, int nargs, const t
 /* Tuned records, as `tegula tune` and tg_tune() write them: JSON lines that ship with a program.  A tunable is the
  * value given in the configuration, else that of the fastest record which agrees with all given values (same
  * kernel name, device, number of multiprocessors and params), else that of the nearest params on the same device,
- * else its default.  The first source that knows the params wins: the file that TEGULA_TUNED names, then those given
+ * else its default.  A kernel is compiled once for all values of an extent: of records for several, those measured
+ * last count.  The first source that knows the params wins: the file that TEGULA_TUNED names, then those given
  * here, the newest first.  Call before the first launch that should know; kernels that are compiled already stay.
  *
  * tg_tuned_file(NULL) forgets all sources given before, TEGULA_TUNED excepted.  TG_OK; TG_EARG: not readable;

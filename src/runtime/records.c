@@ -91,6 +91,9 @@ void record_print(const record *r, text *out) {
     text_print(out, ",\"cc\":\"%d.%d\",\"sms\":%d", r->cc_major, r->cc_minor, r->sms);
     print_config(out, "params", &r->params);
     print_config(out, "config", &r->config);
+    if (r->extents.n) {
+        print_config(out, "extents", &r->extents);
+    }
     print_string(out, "status", statuses[r->status]);
     if (r->reason[0]) {
         print_string(out, "reason", r->reason);
@@ -155,6 +158,7 @@ static bool end_torn_line(int descriptor) {
 }
 
 int records_open(const char *path, records_file *out) {
+    out->is_torn = false;
     out->descriptor = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (out->descriptor < 0 && errno == ENOENT) {
         make_folders(path);
@@ -168,8 +172,9 @@ int records_open(const char *path, records_file *out) {
     return TG_OK;
 }
 
-int records_add(const records_file *f, const record *r) {
+int records_add(records_file *f, const record *r) {
     text line = {0};
+    text_add(&line, f->is_torn ? "\n" : "");
     record_print(r, &line);
     ssize_t n = -1;
     if (!line.failed) {
@@ -179,6 +184,7 @@ int records_add(const records_file *f, const record *r) {
     }
     const bool is_whole = n == (ssize_t)line.length;
     const int why = n < 0 ? errno : ENOSPC;
+    f->is_torn = n > 0 ? !is_whole : f->is_torn;
     text_free(&line);
     return is_whole ? TG_OK : error_set(TG_EARG, "a record could not be written: %s", strerror(why));
 }
@@ -206,13 +212,15 @@ static bool is_of(const record *r, const char *kernel, const char *device, int s
     return r->sms == sms && strcmp(r->kernel, kernel) == 0 && strcmp(r->device, device) == 0;
 }
 
-const record *records_of(const records *r, const char *kernel, const char *device, int sms,
-                         const tg_config *params, const tg_config *config) {
+bool records_same_subject(const record *a, const record *b) {
+    return is_of(a, b->kernel, b->device, b->sms) && records_same_config(&a->params, &b->params) &&
+           records_same_config(&a->extents, &b->extents) && records_same_config(&a->config, &b->config);
+}
+
+const record *records_of(const records *r, const record *like) {
     for (int i = 0; i < r->n; i++) {
-        const record *x = &r->item[i];
-        if (!r->is_old[i] && is_of(x, kernel, device, sms) && records_same_config(&x->params, params) &&
-            records_same_config(&x->config, config)) {
-            return x;
+        if (!r->is_old[i] && records_same_subject(&r->item[i], like)) {
+            return &r->item[i];
         }
     }
     return NULL;
@@ -249,30 +257,43 @@ static double distance(const record *r, const tg_config *given) {
     return sum;
 }
 
-/* A nearer shape; else a more careful measurement; else less time. */
-static bool is_better(const record *a, double a_far, const record *b, double b_far) {
-    if (!b || a_far != b_far) {
-        return !b || a_far < b_far;
-    }
+/* A more careful measurement; else less time. */
+static bool is_better(const record *a, const record *b) {
     const bool a_done = a->mode != RECORD_LOOK, b_done = b->mode != RECORD_LOOK;
     return a_done != b_done ? a_done : a->median_us < b->median_us;
 }
 
-const record *records_best(const records *r, const records_query *q, bool *is_exact) {
-    const record *best = NULL;
-    double best_far = 0;
+/* How far record number i is from what is asked for; below 0: it does not serve. */
+static double distance_of(const records *r, int i, const records_query *q) {
+    const record *x = &r->item[i];
+    const bool serves = !r->is_old[i] && x->status == RECORD_OK && is_of(x, q->kernel, q->device, q->sms) &&
+                        agrees(x, q->given);
+    return serves ? distance(x, q->given) : -1;
+}
+
+/* The last of the nearest. */
+static const record *last_nearest(const records *r, const records_query *q, double *least) {
+    const record *last = NULL;
     for (int i = 0; i < r->n; i++) {
-        const record *x = &r->item[i];
-        if (r->is_old[i] || x->status != RECORD_OK || !is_of(x, q->kernel, q->device, q->sms) ||
-            !agrees(x, q->given)) {
-            continue;
-        }
-        const double far = distance(x, q->given);
-        if (far >= 0 && is_better(x, far, best, best_far)) {
-            best = x;
-            best_far = far;
+        const double far = distance_of(r, i, q);
+        if (far >= 0 && (!last || far <= *least)) {
+            last = &r->item[i];
+            *least = far;
         }
     }
-    *is_exact = best && best_far == 0;
+    return last;
+}
+
+const record *records_best(const records *r, const records_query *q, bool *is_exact) {
+    double least = 0;
+    const record *last = last_nearest(r, q, &least), *best = last;
+    for (int i = 0; last && i < r->n; i++) {
+        const record *x = &r->item[i];
+        if (distance_of(r, i, q) == least && records_same_config(&x->extents, &last->extents) &&
+            is_better(x, best)) {
+            best = x;
+        }
+    }
+    *is_exact = best && least == 0;
     return best;
 }

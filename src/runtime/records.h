@@ -9,6 +9,8 @@
  * counts more than a short look.
  *
  * What must match to be used: kernel, device, number of multiprocessors, params.  The rest is information.
+ * Extents, which a launch brings, belong to the measurement: other extents are other lines.  A kernel is compiled
+ * once for all of them, so it is compiled as the extents measured last would have it.
  * Nothing here knows the driver. */
 #ifndef TG_RUNTIME_RECORDS_H
 #define TG_RUNTIME_RECORDS_H
@@ -46,6 +48,7 @@ typedef struct record {
     char kernel[128], device[128];
     int cc_major, cc_minor, sms;
     tg_config params, config; /* every param; every tunable, defaults too */
+    tg_config extents;        /* of the launch that was timed; mostly none */
     record_status status;
     char reason[256]; /* why it is not ok; "" */
     record_mode mode;
@@ -89,12 +92,13 @@ char *records_path(const char *given);
 
 typedef struct records_file {
     int descriptor; /* -1: closed */
+    bool is_torn;   /* the last line added is not whole: the next one begins on a line of its own */
 } records_file;
 
 /* Opens for adding; makes the file and its folder (0700).  TG_OK, or TG_EARG with the error text. */
 int records_open(const char *path, records_file *out);
 /* In one write.  TG_OK, or TG_EARG (a full disk) with the error text. */
-int records_add(const records_file *f, const record *r);
+int records_add(records_file *f, const record *r);
 void records_close(records_file *f);
 
 /* ---- asking -------------------------------------------------------------------------------------------- */
@@ -106,12 +110,14 @@ typedef struct records_query {
 } records_query;
 
 /* The fastest configuration that agrees with all that is given.  When none was measured for these params, that of
- * the nearest ones: element types equal, integers as near as may be by ratio.  NULL: none. */
+ * the nearest ones: element types equal, integers as near as may be by ratio.  Where these were measured with several
+ * extents, those of the last line count.  NULL: none. */
 const record *records_best(const records *r, const records_query *q, bool *is_exact);
 
-/* The current record of exactly this configuration; NULL. */
-const record *records_of(const records *r, const char *kernel, const char *device, int sms,
-                         const tg_config *params, const tg_config *config);
+/* The current record of exactly this configuration: kernel, device, params, extents and tunables of `like`; NULL. */
+const record *records_of(const records *r, const record *like);
+/* Whether two records speak of one configuration. */
+bool records_same_subject(const record *a, const record *b);
 
 /* Equal names and values, in any order. */
 bool records_same_config(const tg_config *a, const tg_config *b);

@@ -15,7 +15,7 @@
 #include "runtime/error.h"
 #include "runtime/records.h"
 
-enum { MAX_DEPTH = 8, MAX_STRING = 1024 };
+enum { MAX_DEPTH = 8, MAX_STRING = 1024, MOST_BYTES = 1 << 28 /* some devices have no end */ };
 
 /* ---- JSON ---------------------------------------------------------------------------------------------- */
 
@@ -368,10 +368,11 @@ static bool take_field(reader *r, const char *key, record *out) {
             return others[i].take(r, out);
         }
     }
-    return strcmp(key, "params") == 0   ? take_config(r, &out->params)
-           : strcmp(key, "config") == 0 ? take_config(r, &out->config)
-           : strcmp(key, "time") == 0   ? take_integer(r, &out->time)
-                                        : skip_value(r, 0);
+    return strcmp(key, "params") == 0    ? take_config(r, &out->params)
+           : strcmp(key, "config") == 0  ? take_config(r, &out->config)
+           : strcmp(key, "extents") == 0 ? take_config(r, &out->extents)
+           : strcmp(key, "time") == 0    ? take_integer(r, &out->time)
+                                         : skip_value(r, 0);
 }
 
 /* What every record has; a time where one is promised. */
@@ -449,12 +450,8 @@ static uint64_t hash_config(const tg_config *c) {
 
 static uint64_t hash_record(const record *r) {
     return XXH3_64bits(r->kernel, strlen(r->kernel)) ^ XXH3_64bits_withSeed(r->device, strlen(r->device), 1) ^
-           hash_config(&r->params) * 3 ^ hash_config(&r->config) * 5 ^ (uint64_t)r->sms * 0x9e3779b97f4a7c15u;
-}
-
-static bool same_subject(const record *a, const record *b) {
-    return a->sms == b->sms && strcmp(a->kernel, b->kernel) == 0 && strcmp(a->device, b->device) == 0 &&
-           records_same_config(&a->params, &b->params) && records_same_config(&a->config, &b->config);
+           hash_config(&r->params) * 3 ^ hash_config(&r->config) * 5 ^ hash_config(&r->extents) * 7 ^
+           (uint64_t)r->sms * 0x9e3779b97f4a7c15u;
 }
 
 /* From the end, so that the last line of a configuration is the one that stays. */
@@ -471,7 +468,7 @@ static int mark_old(records *r) {
     }
     for (int i = r->n; i-- > 0;) {
         size_t at = (size_t)hash_record(&r->item[i]) & (places - 1);
-        while (table[at] && !same_subject(&r->item[table[at] - 1], &r->item[i])) {
+        while (table[at] && !records_same_subject(&r->item[table[at] - 1], &r->item[i])) {
             at = (at + 1) & (places - 1);
         }
         r->is_old[i] = table[at] != 0;
@@ -514,7 +511,7 @@ static char *read_all(FILE *f, size_t *size) {
         }
         n = fread(bytes + *size, 1, capacity - *size, f);
         *size += n;
-    } while (n > 0);
+    } while (n > 0 && *size < MOST_BYTES);
     return bytes;
 }
 
@@ -529,12 +526,12 @@ int records_read(const char *path, records *out) {
     }
     size_t size = 0;
     char *bytes = read_all(f, &size);
-    const bool failed = ferror(f) != 0;
+    const int why = size >= MOST_BYTES ? EFBIG : ferror(f) ? errno : 0;
     fclose(f);
     int code = TG_OK;
-    if (!bytes || failed) {
-        code = failed ? error_set(TG_EARG, "the record file %s cannot be read: %s", path, strerror(EIO))
-                      : error_set(TG_ENOMEM, "no memory for the records of %s", path);
+    if (!bytes || why) {
+        code = why ? error_set(TG_EARG, "the record file %s cannot be read: %s", path, strerror(why))
+                   : error_set(TG_ENOMEM, "no memory for the records of %s", path);
     }
     code = code ? code : records_parse(bytes, size, out);
     free(bytes);

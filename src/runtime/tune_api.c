@@ -25,8 +25,9 @@ enum { MAX_THREADS = 64, DEFAULT_THREADS = 8 };
 typedef struct entry {
     tg_config config; /* params and tunables */
     const tg_config *own;
+    tg_config extents; /* of its launches, once it is compiled; names in its plan */
     bool is_ready, is_done, is_careful;
-    record r; /* without params and config */
+    record r; /* without params, config and extents */
 } entry;
 
 typedef struct tuning {
@@ -75,6 +76,16 @@ static void first_line(const char *from, char *out, size_t size) {
     snprintf(out, size, "%.*s", (int)strcspn(from, "\n"), from);
 }
 
+/* Those of the first set stand for all. */
+static void take_extents(const tuning *t, const launch_plan *plan, entry *e) {
+    for (int i = 0; i < plan->nparams; i++) {
+        const plan_param *p = &plan->params[i];
+        if (p->kind == PLAN_EXTENT && p->arg < t->nargs) {
+            tg_config_set(&e->extents, p->name, t->args[p->arg].integer);
+        }
+    }
+}
+
 static void compile(const tuning *t, entry *e) {
     jit_compiled made;
     const int code = jit_compile(t->jit, &e->config, t->target, &made);
@@ -85,6 +96,7 @@ static void compile(const tuning *t, entry *e) {
     } else {
         e->r.code = made.code;
         e->r.compile_ms = made.image->notes.compile_ms;
+        take_extents(t, made.plan, e);
     }
 }
 
@@ -124,21 +136,27 @@ static entry *wait_for_ready(tuning *t, bool (*is_running)(const tuning *t)) {
 
 /* ---- records ------------------------------------------------------------------------------------------- */
 
-static void note(const tuning *t, entry *e) {
+/* What it is a record of. */
+static void name_record(const tuning *t, const entry *e, record *r) {
+    r->params = t->params;
+    r->config = *e->own;
+    r->extents = e->extents;
+    r->sms = t->device.sms;
+    snprintf(r->kernel, sizeof r->kernel, "%s", jit_name(t->jit));
+    snprintf(r->device, sizeof r->device, "%s", t->device.name);
+}
+
+static void note(tuning *t, const entry *e) {
     record r = e->r;
     if (t->file.descriptor < 0) {
         return;
     }
-    r.params = t->params;
-    r.config = *e->own;
+    name_record(t, e, &r);
     r.cc_major = t->device.major;
     r.cc_minor = t->device.minor;
-    r.sms = t->device.sms;
     r.seed = t->how.seed;
     r.time = (int64_t)time(NULL);
     const int driver = device_driver_version();
-    snprintf(r.kernel, sizeof r.kernel, "%s", jit_name(t->jit));
-    snprintf(r.device, sizeof r.device, "%s", t->device.name);
     snprintf(r.tegula, sizeof r.tegula, "%s %.16s", TG_VERSION, TG_BUILD_ID);
     snprintf(r.driver, sizeof r.driver, "%d.%d", driver / 1000, driver % 1000 / 10);
     if (records_add(&t->file, &r) != TG_OK) {
@@ -148,8 +166,9 @@ static void note(const tuning *t, entry *e) {
 
 /* What the file says of this code. */
 static bool recall(const tuning *t, entry *e) {
-    const record *r =
-        records_of(&t->old, jit_name(t->jit), t->device.name, t->device.sms, &t->params, e->own);
+    record like = {0};
+    name_record(t, e, &like);
+    const record *r = records_of(&t->old, &like);
     if (!r || !e->r.code || r->code != e->r.code) {
         return false;
     }

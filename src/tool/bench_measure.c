@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L /* gmtime_r */
 #include "tool/bench_measure.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -98,6 +99,19 @@ static const char *describe(arena *memory, const subject *s, bool is_problem) {
     const char *kept = arena_copy(memory, t.s ? t.s : "");
     text_free(&t);
     return kept;
+}
+
+/* Params and extents. */
+static const char *describe_problem(const measuring *m) {
+    const char *words = describe(&m->out->memory, m->s, true);
+    for (int i = 0; i < m->all->n; i++) {
+        const argument *a = &m->all->item[i];
+        if (a->is_extent) {
+            words = arena_print(&m->out->memory, "%s%s%s=%" PRId64, words, *words ? " " : "", a->name,
+                                value_as_int(a->scalar));
+        }
+    }
+    return words;
 }
 
 /* "given" where the command line sets a tunable, "tuned" where a record did, else "default". */
@@ -340,7 +354,7 @@ static int time_on_gpu(measuring *m) {
         .config = describe(memory, m->s, false)};
     count_bytes(m->all, &bytes, &written);
     line.bytes = bytes;
-    m->problem = line.problem = bench_problem_number(m->out, describe(memory, m->s, true), bytes, written);
+    m->problem = line.problem = bench_problem_number(m->out, describe_problem(m), bytes, written);
     int status = check_call(m, &line, "before");
     if (!status && line.check == BENCH_RIGHT && !m->o->profile) {
         status = time_modes(m, &line);

@@ -191,6 +191,7 @@ static void make_record(const tune *t, const tune_problem *p, int point, record 
                   .cc_minor = t->device.minor,
                   .sms = t->device.sms,
                   .params = p->params,
+                  .extents = p->extents,
                   .config = tune_config(p, point),
                   .status = out->status,
                   .mode = out->mode,
@@ -244,9 +245,9 @@ static void settle(master *m, int problem, int point, const tune_outcome *out) {
 /* What the file says of a point whose code has not changed since; false: nothing to go by. */
 static bool recall(const tune *t, const tune_problem *p, int point, const tune_outcome *now,
                    tune_outcome *out) {
-    const tg_config config = tune_config(p, point);
-    const record *r =
-        records_of(&t->old, p->kernel->name, t->device.name, t->device.sms, &p->params, &config);
+    record like;
+    make_record(t, p, point, &like);
+    const record *r = records_of(&t->old, &like);
     if (!r || r->code != now->code) {
         return false;
     }
@@ -428,10 +429,10 @@ static void reply(helper *h, tune_job_kind kind) {
 
 /* The file says the same of it already. */
 static bool is_known(const tune *t, const tune_problem *p, int point) {
-    const tg_config config = tune_config(p, point);
     const tune_outcome *out = &p->points[point].out;
-    const record *r =
-        records_of(&t->old, p->kernel->name, t->device.name, t->device.sms, &p->params, &config);
+    record like;
+    make_record(t, p, point, &like);
+    const record *r = records_of(&t->old, &like);
     return r && r->status == out->status && r->code == out->code && strcmp(r->reason, out->reason) == 0;
 }
 

@@ -65,6 +65,7 @@ typedef struct tune_problem {
     options one;        /* the command's options without settings */
     subject s;          /* built with the defaults; says names, params, arguments */
     tg_config params;   /* of the problem */
+    tg_config extents;  /* of its launches */
     tg_config tunables; /* with the values of the defaults: point 0 */
     double space;       /* points that the axes span */
     int n;
@@ -91,6 +92,8 @@ void tune_problems_free(tune_problem *problems, int n);
 int tune_points_of_records(tune_problem *p, const records *r, const char *device, int sms,
                            tune_outcome **out);
 
+/* "N=4096 rows=8": params and extents. */
+void tune_describe(const tune_problem *p, text *out);
 /* Tunables of a point, all of them. */
 tg_config tune_config(const tune_problem *p, int point);
 /* A fresh subject for the point, not built yet. */

@@ -12,7 +12,9 @@
 #include <xxhash.h>
 
 #include "dsl/diag.h"
+#include "tool/inputs.h"
 #include "tool/nearest.h"
+#include "tool/report.h"
 #include "tool/sweep.h"
 #include "tool/tool.h"
 #include "tool/tune.h"
@@ -195,6 +197,27 @@ static void take_names(tune_problem *p) {
     }
 }
 
+/* Known where the defaults are legal. */
+static int take_extents(tune_problem *p) {
+    arguments all;
+    if (!p->s.result.plan) {
+        return STATUS_GOOD;
+    }
+    const int status = inputs_shapes(&p->one, &p->s, &all);
+    for (int i = 0; i < all.n && !status; i++) {
+        if (all.item[i].is_extent) {
+            tg_config_set(&p->extents, all.item[i].name, value_as_int(all.item[i].scalar));
+        }
+    }
+    return status;
+}
+
+void tune_describe(const tune_problem *p, text *out) {
+    report_config(&p->params, out);
+    text_add(out, p->extents.n ? " " : "");
+    report_config(&p->extents, out);
+}
+
 static int start_search(tune_problem *p) {
     p->points = calloc((size_t)p->n + 1, sizeof *p->points);
     for (int i = 0; p->points && i < p->n; i++) {
@@ -232,7 +255,8 @@ static int open_subject(const gallery *g, const device_row *gpu, const target *t
 static int make_space(tune_problem *p, const settings *axes) {
     row_space spaces[ROW_MAX_SPACES];
     take_names(p);
-    const int status = check_axes(&p->s);
+    int status = take_extents(p);
+    status = status ? status : check_axes(&p->s);
     if (status) {
         return status;
     }

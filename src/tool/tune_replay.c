@@ -50,7 +50,7 @@ static void take_outcome(const record *r, tune_outcome *out) {
 
 static bool is_of(const record *r, const tune_problem *p, const char *device, int sms) {
     return r->sms == sms && strcmp(r->device, device) == 0 && strcmp(r->kernel, p->kernel->name) == 0 &&
-           records_same_config(&r->params, &p->params);
+           records_same_config(&r->params, &p->params) && records_same_config(&r->extents, &p->extents);
 }
 
 /* Without a budget in the order of the file. */
@@ -120,12 +120,14 @@ int tune_points_of_records(tune_problem *p, const records *r, const char *device
 /* What the file has instead. */
 static int fail_empty(const tune *t, const tune_problem *p) {
     text known = {0}, wanted = {0}, last = {0};
-    report_config(&p->params, &wanted);
+    tune_describe(p, &wanted);
     for (int i = 0; i < t->old.n; i++) {
         const record *r = &t->old.item[i];
         text now = {0};
         if (strcmp(r->kernel, p->kernel->name) == 0) {
             report_config(&r->params, &now);
+            text_add(&now, r->extents.n ? " " : "");
+            report_config(&r->extents, &now);
             text_print(&now, " on %s", r->device);
             if (!last.s || strcmp(last.s, now.s) != 0) {
                 text_print(&known, "%s%s", known.length ? "; " : "", now.s);

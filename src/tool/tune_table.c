@@ -153,7 +153,7 @@ static void print_problem(const tune *t, const tune_problem *p, text *out) {
     }
     const int n = sort_points(p, order, &good);
     text_print(out, "%s ", p->kernel->name);
-    report_config(&p->params, out);
+    tune_describe(p, out);
     text_print(out, " on %s: %d configurations, %d right", t->device.name, n, good);
     if (n < p->n || p->space > TUNE_MAX_POINTS) {
         text_print(out, ", of %.10g", p->space > (double)p->n ? p->space : (double)p->n);
@@ -234,6 +234,7 @@ static void json_problem(json *j, const tune_problem *p) {
     json_object(j, NULL);
     json_string(j, "kernel", p->kernel->name);
     json_config(j, "params", &p->params);
+    json_config(j, "extents", &p->extents);
     json_real(j, "space", p->space);
     json_int(j, "right", good);
     json_real(j, "bytes_moved", bytes_moved(p));

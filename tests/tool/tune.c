@@ -87,3 +87,17 @@ KERNEL(untunable) {
     enum { num_threads = 32 };
     LEAVE_ALONE(1)
 }
+
+KERNEL(by_rows) {
+    params(N);
+    tunables(num_threads, 32);
+    extent(rows);
+    tensor(x, I32, rows, N);
+    grid(row, rows, pid, ceildiv(N, num_threads)) threads(tid, num_threads) {
+        let(i, mad(pid, num_threads, tid));
+        when(lt(i, N)) {
+            set(at(x, row, i), bit_or(at(x, row, i), bit_and(at(x, row, i), 1)));
+        }
+    }
+}
+REFERENCE(by_rows)
