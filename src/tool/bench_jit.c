@@ -6,8 +6,8 @@
  *     disk     a new tg_jit, the image on disk, less `build`       microseconds
  *     memory   the same tg_jit again                               nanoseconds
  *
- * NVRTC alone and cold take turns, so that a machine that slows down slows both.  The disk cache is a new
- * folder; NVRTC's own cache is off. */
+ * NVRTC alone and cold take turns, and take turns at being first, so that a machine that slows down slows both; their
+ * ratio is the median of the ratios of neighbours.  The disk cache is a new folder; NVRTC's own cache is off. */
 #define _DEFAULT_SOURCE /* mkdtemp, wait4 */
 #include <elf.h>
 #include <limits.h>
@@ -28,7 +28,7 @@
 
 enum {
     BUILDS = 200,
-    COMPILES = 7,
+    COMPILES = 11,
     DISK_HITS = 50,
     BATCHES = 200,
     BATCH = 500,
@@ -42,7 +42,7 @@ static const long most_library = 1000000, most_emit_kib = 32 * 1024;
 
 typedef struct figures {
     const char *kernel;
-    double build_us, nvrtc_ms, cold_ms, disk_us, memory_ns;
+    double build_us, nvrtc_ms, cold_ms, cold_share, disk_us, memory_ns;
 } figures;
 
 typedef struct jit_bench {
@@ -113,23 +113,30 @@ static int ask_once(const subject *s, double *seconds) {
     return code;
 }
 
+static int compile_cold(const subject *s, double *ms) {
+    if (image_cache()) {
+        cache_clear(image_cache());
+    }
+    const int code = ask_once(s, ms);
+    *ms *= 1e3;
+    return code;
+}
+
 static int time_compiles(const options *o, const subject *s, figures *f) {
-    double alone[MAX_SAMPLES], cold[MAX_SAMPLES];
+    double alone[MAX_SAMPLES], cold[MAX_SAMPLES], share[MAX_SAMPLES];
     const int n = repeats(o, COMPILES);
     int code = compile_alone(s, &alone[0]); /* warm-up */
     for (int i = 0; i < n && !code; i++) {
-        code = compile_alone(s, &alone[i]);
-        if (image_cache()) {
-            cache_clear(image_cache());
-        }
-        code = code ? code : ask_once(s, &cold[i]);
-        cold[i] *= 1e3;
+        code = i % 2 ? compile_cold(s, &cold[i]) : compile_alone(s, &alone[i]);
+        code = code ? code : i % 2 ? compile_alone(s, &alone[i]) : compile_cold(s, &cold[i]);
+        share[i] = cold[i] / alone[i];
     }
     if (code) {
         return tool_fail_code(code, s->kernel->name);
     }
     f->nvrtc_ms = median(alone, n);
     f->cold_ms = median(cold, n);
+    f->cold_share = median(share, n);
     return STATUS_GOOD;
 }
 
@@ -280,7 +287,7 @@ static double build_share(const figures *f) {
 }
 
 static double cold_share(const figures *f) {
-    return f->cold_ms / f->nvrtc_ms;
+    return f->cold_share;
 }
 
 static double disk_time(const figures *f) {
@@ -357,6 +364,7 @@ static void print_json(const jit_bench *b, const verdict *v, int n, text *out) {
         if (b->has_nvrtc) {
             json_real(&j, "nvrtc_ms", f->nvrtc_ms);
             json_real(&j, "cold_ms", f->cold_ms);
+            json_real(&j, "cold_share", f->cold_share);
             json_real(&j, "disk_us", f->disk_us);
             json_real(&j, "memory_ns", f->memory_ns);
         }
