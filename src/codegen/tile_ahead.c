@@ -176,11 +176,15 @@ static node *place_now(rewriting *r, node *x) {
     for (int i = 0; i < x->n; i++) {
         index[n++] = now(r, x->arg[i]);
     }
+    if (x->kind == E_REGION) {
+        node *y = expr_region(r->a, x->at, b, n, index);
+        y->in_tiles = x->in_tiles;
+        y->dim[0] = 1;
+        memcpy(y->dim + (n - x->n), x->dim, sizeof x->dim[0] * (size_t)x->n);
+        return y;
+    }
     node *y = expr_ref(r->a, x->at, b, n, index, x->lanes);
     y->kind = x->kind;
-    y->in_tiles = x->in_tiles;
-    y->dim[0] = 1;
-    memcpy(y->dim + (n - x->n), x->dim, sizeof x->dim[0] * (size_t)x->n);
     return y;
 }
 

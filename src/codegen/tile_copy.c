@@ -657,13 +657,12 @@ static const tile_stmt *settled(lowering *l, const tile_stmt *s, thread_block *b
 /* All of a fragment into shared memory, where every thread can read it. */
 static const node *publish(lowering *l, const tile_stmt *s, thread_block *b) {
     buffer *f = s->src->buffer, *scratch = lower_scratch(l, f, s->at);
-    node *all = ARENA_NEW(l->a, node);
-    *all = *s->src;
-    all->arg = ARENA_ARRAY(l->a, node *, s->src->n + 1);
-    for (int i = 0; i < all->n; i++) {
-        all->arg[i] = expr_int(l->a, s->at, 0);
-        all->dim[i] = f->dim[i];
+    node *corner[TG_MAX_RANK];
+    for (int i = 0; i < f->rank; i++) {
+        corner[i] = expr_int(l->a, s->at, 0);
     }
+    node *all = expr_region(l->a, s->src->at, f, f->rank, corner);
+    memcpy(all->dim, f->dim, sizeof *all->dim * (size_t)f->rank);
     tile_stmt *out = ARENA_NEW(l->a, tile_stmt);
     *out = *s;
     out->why = NULL;

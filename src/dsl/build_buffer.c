@@ -234,12 +234,6 @@ tg_ref tg_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index index) {
 
 /* ---- regions ------------------------------------------------------------------------------------------- */
 
-static node *new_region(tg_kernel *k, tg_loc at, buffer *b, node **corner) {
-    node *r = expr_ref(&k->memory, at, b, b->rank, corner, 1);
-    r->kind = E_REGION;
-    return r;
-}
-
 tg_tile tg_whole(tg_kernel *k, tg_loc at, tg_buf buf) {
     if (!build_ready(k, at) || build_poisoned(buf.node)) {
         return (tg_tile){build_poison(k)};
@@ -249,7 +243,7 @@ tg_tile tg_whole(tg_kernel *k, tg_loc at, tg_buf buf) {
     for (int i = 0; i < b->rank; i++) {
         corner[i] = expr_int(&k->memory, at, 0);
     }
-    node *r = new_region(k, at, b, corner);
+    node *r = expr_region(&k->memory, at, b, b->rank, corner);
     for (int i = 0; i < b->rank; i++) {
         r->dim[i] = b->dim[i];
     }
@@ -271,7 +265,7 @@ static node *cornered(tg_kernel *k, tg_loc at, tg_buf buf, const tg_index *index
     if (!take_indices(k, at, b, index, step, corner)) {
         return build_poison(k);
     }
-    return build_bounded(k, at, new_region(k, at, b, corner));
+    return build_bounded(k, at, expr_region(&k->memory, at, b, b->rank, corner));
 }
 
 tg_tile tg_tile_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index tile) {

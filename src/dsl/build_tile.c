@@ -58,8 +58,7 @@ static node *resolved(tg_kernel *k, const node *r, const int64_t *length) {
     for (int i = 0; i < r->n; i++) {
         corner[i] = r->in_tiles ? expr_mul(&k->memory, r->arg[i], length[i]) : r->arg[i];
     }
-    node *full = expr_ref(&k->memory, r->at, r->buffer, r->n, corner, 1);
-    full->kind = E_REGION;
+    node *full = expr_region(&k->memory, r->at, r->buffer, r->n, corner);
     for (int i = 0; i < r->n; i++) {
         full->dim[i] = length[i];
     }

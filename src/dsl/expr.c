@@ -681,6 +681,13 @@ node *expr_ref(arena *a, tg_loc at, buffer *b, int n, node *const *index, int la
     return r;
 }
 
+node *expr_region(arena *a, tg_loc at, buffer *b, int n, node *const *corner) {
+    node *x = expr_ref(a, at, b, n, corner, 1);
+    x->kind = E_REGION;
+    x->dim = ARENA_ARRAY(a, int64_t, n + 1);
+    return x;
+}
+
 node *expr_load(arena *a, tg_loc at, node *ref) {
     if (poisoned(ref)) {
         return ref;
@@ -708,7 +715,7 @@ static bool same_head(const node *x, const node *y) {
         return expr_value(x).bits == expr_value(y).bits;
     }
     return x->op == y->op && x->var == y->var && x->buffer == y->buffer && x->in_tiles == y->in_tiles &&
-           memcmp(x->dim, y->dim, sizeof x->dim) == 0;
+           (x->kind != E_REGION || memcmp(x->dim, y->dim, sizeof *x->dim * (size_t)x->n) == 0);
 }
 
 bool expr_equal(const node *x, const node *y) {

@@ -102,18 +102,18 @@ typedef enum node_kind {
 
 struct tg_node {
     node_kind kind;
+    tg_op op;
     int64_t type;
     tg_loc at;
-    tg_op op;
     int n;
-    node **arg;
     int lanes; /* 1; more for a register vector of that many elements (thread IR) */
+    node **arg;
     int64_t ival;
     double fval;
     int64_t lo, hi; /* inclusive range of an integer value; 0..1 for bool */
     var *var;
     buffer *buffer;
-    int64_t dim[TG_MAX_RANK];
+    int64_t *dim;
     bool in_tiles;
     int size; /* nodes as printed, saturating: kept here because a shared node counts each time */
 };
@@ -129,6 +129,8 @@ node *expr_choose(arena *a, tg_loc at, node *condition, node *x, node *y);
 node *expr_cast(arena *a, tg_loc at, int64_t type, node *x);
 node *expr_bitcast(arena *a, tg_loc at, int64_t type, node *x);
 node *expr_ref(arena *a, tg_loc at, buffer *b, int n, node *const *index, int lanes);
+/* Its lengths are 0; whoever makes it fills them in. */
+node *expr_region(arena *a, tg_loc at, buffer *b, int n, node *const *corner);
 node *expr_load(arena *a, tg_loc at, node *ref);
 node *expr_add(arena *a, node *x, node *y); /* index arithmetic at x's place */
 node *expr_mul(arena *a, node *x, int64_t c);
