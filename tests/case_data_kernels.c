@@ -141,7 +141,7 @@ KERNEL(viewed_from) {
 
 /* The same in thread view, wide accesses asked for. */
 KERNEL(viewed_wide) {
-    params(align, off, width);
+    params(align, off, lanes);
     tensor(a, U8, 4096);
     tensor(b, U8, 4096);
     aligned(a, align);
@@ -149,8 +149,8 @@ KERNEL(viewed_wide) {
     grid(1) threads(tid, 16) {
         const tg_buf x = view(a, U16, 2048);
         const tg_buf y = view(b, U16, 2048);
-        vectorized(k, width)
-            set(at(y, add(mul(tid, width), off, k)), at(x, add(mul(tid, width), off, k)));
+        vectorized(k, lanes)
+            set(at(y, add(mul(tid, lanes), off, k)), at(x, add(mul(tid, lanes), off, k)));
     }
 }
 
@@ -158,11 +158,11 @@ KERNEL(viewed_wide) {
 
 /* The larger of an element and 3, chosen lane by lane in wide accesses; a value of its own for each element. */
 KERNEL(chosen_wide) {
-    params(dtype, width, threads);
-    tensor(x, dtype, threads, width);
-    tensor(y, dtype, threads, width);
+    params(dtype, lanes, threads);
+    tensor(x, dtype, threads, lanes);
+    tensor(y, dtype, threads, lanes);
     grid(1) threads(tid, threads) {
-        vectorized(k, width) {
+        vectorized(k, lanes) {
             let(v, at(x, tid, k));
             local(own, dtype);
             set(own, choose(gt(v, cast(dtype, 3)), v, cast(dtype, 3)));

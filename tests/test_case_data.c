@@ -145,7 +145,7 @@ Test(case_data, wide_accesses_to_a_view_are_aligned_or_refused) {
     for (int64_t align = 2; align <= 32; align *= 2) {
         for (int64_t off = 0; off < 9; off++) {
             for (int64_t width = 2; width <= 64; width *= 2) {
-                lowered l = LOWER("sm_80", viewed_wide, align, align, off, off, width, width);
+                lowered l = LOWER("sm_80", viewed_wide, align, align, off, off, lanes, width);
                 if (align < 4 || off % 2) {
                     expect_message(&l, "vectorized: only one element a piece");
                     finish(&l);
@@ -173,7 +173,7 @@ Test(case_data, lanes_of_a_wide_access_choose_for_themselves) {
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         for (int64_t width = 2; width <= 64; width *= 2) {
             const int64_t threads = counts[(size_t)width % COUNTS];
-            ran r = run_both(LOWER("sm_80", chosen_wide, dtype, types[t], width, width, threads, threads), 0);
+            ran r = run_both(LOWER("sm_80", chosen_wide, dtype, types[t], lanes, width, threads, threads), 0);
             for (int64_t i = 0; i < threads * width; i++) {
                 const double x = before(&r, 0, i);
                 expect_element(&r, 1, i, (x > 3 ? x : 3) + (i % width % 2 == 0));

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_cases.h"
+
 #include "codegen/pipeline.h"
 #include "runtime/bench_ceiling.h"
 #include "runtime/device.h"
@@ -516,6 +518,33 @@ static void test_shapes(void) {
     run_case(&divergence, NULL);
 }
 
+/* Kernels of the other tests, each in twelve sizes where it has sizes. */
+static void test_cases(void) {
+    static const int64_t threads[] = {1, 31, 32, 48, 96, 256}, widths[] = {1, 7, 8, 37, 64};
+    family("small kernels of all kinds");
+    for (int i = 0; i < gpu_nentries; i++) {
+        for (uint64_t j = 0; j < 12; j++) {
+            gpu_case c = {.name = gpu_entries[i].name,
+                          .build = gpu_entries[i].build,
+                          .config = gpu_entries[i].config,
+                          .extent = (int64_t)j,
+                          .scalar = 3,
+                          .low = 0,
+                          .high = 9,
+                          .whole = true,
+                          .seed = j};
+            const int64_t other[] = {threads[j % 6], widths[j % 5], (int64_t)j % 5};
+            const char *const name[] = {"threads", "width", "stages"};
+            for (int k = 0; k < 3 && j > 0; k++) { /* the first as it stands */
+                if (tg_config_get(&c.config, name[k], NULL)) {
+                    tg_config_set(&c.config, name[k], other[k]);
+                }
+            }
+            run_case(&c, NULL);
+        }
+    }
+}
+
 static void expect(const char *what, bool holds) {
     if (holds) {
         passed++;
@@ -815,6 +844,7 @@ int main(void) {
     test_allreduce();
     test_vectorized();
     test_shapes();
+    test_cases();
     test_rules();
     test_dependent();
     test_timer();
