@@ -57,7 +57,17 @@ for pair in 8:4 16:8 32:16 64:32 128:32; do
     shows "load +staged\[tid, c\] .* 1 wavefront, 1 needed"
     shows "store +staged\[.* 32 x 4 B"
 done
+
+# Why an access is no wider: alignment, the threads, the row, or a type that moves with it.
 expect 0 "staged: 2 elements at once: known to begin at multiples of 4 bytes only" explain rowprod_staged -p pad=2
+expect 0 "a: 4 elements at once: more would leave some of the 256 threads idle" explain copy_1d_block -p block_n=1024
+expect 0 "a: 4 elements at once: as many as 16 bytes hold of the widest type" explain add_broadcast
+expect 0 "matrix: 4 elements at once: a row of 516 is no multiple of 8" explain block_alloc_reducer -p N=64 -p K=14448 -p block_k=516 -p block_n=4 -p num_threads=64
+
+# Accesses of one line that do the same are shown once.
+report softmax
+shows "the same at 7 more places, as far as peak_partial\[7\]"
+expect 0 '"place": "peak_partial\[7\]"' explain softmax --json
 
 # ---- some blocks count as all -----------------------------------------------------------------------------
 

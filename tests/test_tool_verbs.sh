@@ -187,6 +187,7 @@ holds "run --configs gives the reason of the refused" grep -q "^2 refused: three
 expect 1 '"why": "three twists are too many"' run twisted -k "$work/twist.c" --configs all --device sim --json -q
 holds "run --configs --json is JSON" json_is_whole
 expect 2 "^FAILED twisted: 0 configurations right, 0 wrong, 3 refused$" run twisted -k "$work/twist.c" -p twist=3 --configs all --device sim
+expect 0 "^ok copy_1d_block: 1 configuration right, 0 wrong, 0 refused; there is nothing to vary$" run copy_1d_block -p N=64 -p block_n=64 -p num_threads=32 --configs 5 --device sim
 expect 2 "configs" run twisted -k "$work/twist.c" --configs few --device sim
 echo 'twisted: {params: {n: 64}, tune: {a: [1, 2], block_n: [16, 32]}}' >"$work/twist.yaml"
 expect 2 "'a'" run twisted -k "$work/twist.c" --configs all --device sim

@@ -61,6 +61,8 @@ struct thread_stmt {
     const char *why; /* printed as a comment where set: the reason for a statement that nobody wrote */
     thread_scope participants;
     int share; /* the collective operation it is a thread's share of, numbered from 1; 0: of none, or unknown */
+    const struct layout
+        *spread; /* how that operation is spread over the threads, for people; NULL: unknown */
     thread_stmt *next;
     buffer *buffer;
     var **result;

@@ -52,6 +52,7 @@ typedef struct wide {
     thread_scope participants;      /* of the accesses */
     int share;
     bool hands_over;
+    const struct layout *spread;
     int n;
     access item[MAX_ACCESSES];
     int npieces;
@@ -190,6 +191,7 @@ static void find_statement(wide *w, thread_stmt *s, node *guard) {
     w->participants = s->participants > w->participants ? s->participants : w->participants;
     w->share = s->share ? s->share : w->share;
     w->hands_over |= s->hands_over;
+    w->spread = s->spread ? s->spread : w->spread;
     find_reads(w, s->value, s->at, guard);
     switch (s->kind) {
     case THREAD_STORE:
@@ -546,6 +548,7 @@ static void wide_store(wide *w, thread_block *b, tg_loc at, node *dst, node *x) 
     s->participants = w->participants;
     s->share = w->share;
     s->hands_over = w->hands_over;
+    s->spread = w->spread;
 }
 
 static void emit_copies(wide *w, const renaming *r, thread_block *from, thread_block *b, node *guard) {

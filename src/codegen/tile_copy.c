@@ -203,6 +203,9 @@ layout *copy_layout(tg_kernel *k, const target *t, const tile_stmt *s, bool want
         layout *split = layout_spread(a, shape->n, shape->dim, threads, widest, true);
         l = split->is_split && split->slots == l->slots ? split : l; /* rows and columns read better */
     }
+    if (l->limit == LIMIT_TYPE && widest < widest_access(t, s)) {
+        l->limit = LIMIT_OTHER;
+    }
     l->at = s->at;
     return l;
 }
@@ -413,6 +416,7 @@ static void store(const move *m, node *x) {
     s->participants = m->is_own ? SCOPE_THREAD : SCOPE_BLOCK;
     s->share = m->share;
     s->hands_over = m->hands_over;
+    s->spread = m->w.layout;
     s->why = m->s->is_async ? "not asynchronous: no 4, 8 or 16 bytes that are aligned and begin inside"
                             : m->s->why;
 }
@@ -539,6 +543,7 @@ static void emit_async(move *m) {
     s->extent = valid_elements(m);
     s->participants = SCOPE_BLOCK;
     s->share = m->share;
+    s->spread = m->w.layout;
     s->why = m->s->why;
 }
 

@@ -331,7 +331,12 @@ layout *decide_from_loop(arena *a, const layout *loop, const tile_stmt *s, const
             return NULL;
         }
     }
-    return assemble(a, b->rank, b->dim, part, loop->threads, true);
+    layout *l = assemble(a, b->rank, b->dim, part, loop->threads, true);
+    if (l && l->run == loop->run) {
+        l->limit = loop->limit;
+        l->limit_at = loop->limit_at;
+    }
+    return l;
 }
 
 /* Digit i of `held` is read off digit of the loop with the same thread or slot part. */

@@ -100,6 +100,13 @@ layout *layout_runs(arena *a, int rank, const int64_t *dim, int64_t threads, int
     return l;
 }
 
+/* After the run was chosen. */
+static void set_limit(layout *l, const int64_t *dim, int64_t run, int64_t max_run) {
+    const int64_t row = l->rank > 0 ? dim[l->rank - 1] : 1;
+    l->limit = 2 * run > max_run ? LIMIT_TYPE : row % (2 * run) != 0 ? LIMIT_ROW : LIMIT_THREADS;
+    l->limit_at = row;
+}
+
 static layout *spread_over(arena *a, int rank, const int64_t *dim, int64_t threads, int64_t run,
                            int64_t used) {
     layout *l = begin(a, rank, dim, threads);
@@ -130,6 +137,7 @@ layout *layout_spread(arena *a, int rank, const int64_t *dim, int64_t threads, i
         layout *l = spread_over(a, rank, dim, threads, run, used);
         best = l->is_split ? l : best;
     }
+    set_limit(best, dim, run, max_run);
     return best;
 }
 
@@ -146,6 +154,8 @@ layout *layout_project(arena *a, const layout *l, const bool *keep) {
         return NULL;
     }
     layout *p = begin(a, rank, dim, l->threads);
+    p->limit = l->limit;
+    p->limit_at = l->limit_at;
     int64_t stride = 1;
     for (int i = 0; i < l->n; i++) {
         layout_digit digit = l->digit[i];

@@ -33,6 +33,14 @@ typedef struct layout_digit {
     int64_t place; /* what the element number grows by when the digit grows by one */
 } layout_digit;
 
+/* What kept the runs of a free choice from being longer. */
+typedef enum layout_limit {
+    LIMIT_OTHER,  /* it was no free choice, or memory is not aligned */
+    LIMIT_TYPE,   /* the widest access of the widest type that moves with them */
+    LIMIT_ROW,    /* a row of `limit_at` elements is no multiple of twice the run */
+    LIMIT_THREADS /* longer ones would leave threads without work */
+} layout_limit;
+
 enum { LAYOUT_DIGITS = 16 };
 
 typedef struct layout {
@@ -44,10 +52,12 @@ typedef struct layout {
     layout_digit digit[LAYOUT_DIGITS]; /* least significant first */
     int64_t slots;                     /* registers of a thread */
     int64_t run;                       /* consecutive elements in consecutive slots */
-    bool is_padded;                    /* some (thread, slot) pairs hold no element */
-    bool is_split;                     /* every digit belongs to one dimension */
-    const char *why;                   /* which rule chose it, for people */
-    tg_loc at;                         /* the statement that decided */
+    layout_limit limit;                /* of the run */
+    int64_t limit_at;
+    bool is_padded;  /* some (thread, slot) pairs hold no element */
+    bool is_split;   /* every digit belongs to one dimension */
+    const char *why; /* which rule chose it, for people */
+    tg_loc at;       /* the statement that decided */
 } layout;
 
 /* The free choice: flattened, runs of consecutive elements for each thread, neighbours on neighbours.  `run`

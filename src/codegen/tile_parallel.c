@@ -779,9 +779,10 @@ static void splice(thread_block *b, const thread_block *more) {
 }
 
 static void mark_shared(thread_stmt *s, void *user) {
-    const lowering *l = user;
+    const sharing *x = user;
     s->participants = SCOPE_BLOCK;
-    s->share = l->t->nshares;
+    s->share = x->l->t->nshares;
+    s->spread = x->p;
 }
 
 static void lower_body(sharing *x) {
@@ -827,7 +828,7 @@ void lower_parallel(lowering *l, const tile_stmt *s, thread_block *b) {
     open_axes(x, &loops);
     lower_body(x);
     l->t->nshares++;
-    thread_walk(&loops, mark_shared, l);
+    thread_walk(&loops, mark_shared, x);
     splice(b, &loops);
     return_results(x, b);
 }

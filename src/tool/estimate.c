@@ -85,10 +85,10 @@ static void add_wait(reckoning *r, const char *name, double times, double cycles
 /* A chain of additions hides behind the instructions between them. */
 static void add_sums(reckoning *r, double times) {
     char why[160];
-    const double cycles = r->rounds * times * SUM_CYCLES;
-    snprintf(why, sizeof why, "%.4g %s, %d cycles each: longer than their instructions by this", times,
-             sums_words[times != 1], SUM_CYCLES);
-    add(r, "sums", fmax(cycles - r->cycles, 0), 0, why);
+    const double longer = fmax(r->rounds * times * SUM_CYCLES - r->cycles, 0);
+    snprintf(why, sizeof why, "%.4g %s, %d cycles each: %s", times, sums_words[times != 1], SUM_CYCLES,
+             longer > 0 ? "so much longer than the instructions" : "hidden behind the instructions");
+    add(r, "sums", longer, 0, why);
 }
 
 static bool has_atomics(const cost_counter *c) {

@@ -218,14 +218,50 @@ static int64_t known_multiple(const gathering *g, affine *offset, const node *re
     return multiple;
 }
 
+/* A copy does nothing but move elements: what it touches moves with its runs. */
+static bool is_copy(const thread_stmt *s) {
+    const node *x = s->value;
+    while (x && x->kind == E_CAST) {
+        x = x->arg[0];
+    }
+    return (s->kind == THREAD_STORE || s->kind == THREAD_COPY_ASYNC) && !s->accumulates &&
+           (x->kind == E_LOAD || x->kind == E_CONST);
+}
+
+/* How the work was spread over the threads, where that is what keeps an access from being wider; else NULL. */
+static const char *limit_of(const gathering *g, const thread_stmt *s, int lanes) {
+    arena *a = &g->e->s->memory;
+    const layout *l = s->spread;
+    if (!l || l->run != lanes || (lanes == 1 && !is_copy(s))) {
+        return NULL;
+    }
+    switch (l->limit) {
+    case LIMIT_OTHER:
+        break;
+    case LIMIT_TYPE:
+        return arena_print(a, "as many as %d bytes hold of the widest type that moves with them",
+                           g->e->s->target->max_access);
+    case LIMIT_ROW:
+        return arena_print(a, "a row of %lld is no multiple of %lld", (long long)l->limit_at,
+                           2 * (long long)l->run);
+    case LIMIT_THREADS:
+        return arena_print(a, "more would leave some of the %lld threads idle", (long long)l->threads);
+    }
+    return NULL;
+}
+
 /* How wide, and why no wider. */
-static const char *width_of(const gathering *g, const cost_row *x, node *ref) {
+static const char *width_of(const gathering *g, const thread_stmt *s, const cost_row *x, node *ref) {
     arena *a = &g->e->s->memory;
     const int lanes = ref->lanes > 1 ? ref->lanes : 1;
     const char *many = lanes > 1 ? arena_print(a, "%d elements at once", lanes) : "one element at a time";
     affine f;
     if (x->bytes == g->e->s->target->max_access) {
         return arena_print(a, "%s, the widest there is", many);
+    }
+    const char *limit = limit_of(g, s, lanes);
+    if (limit) {
+        return arena_print(a, "%s: %s", many, limit);
     }
     node *offset = spelled_out(g, expr_offset(a, ref));
     if (!affine_of(offset, &f)) {
@@ -260,7 +296,7 @@ static void give_reason(node *ref, bool is_write, void *user) {
     for (int i = 0; i < e->cost.n; i++) {
         if (e->cost.row[i].ref == ref && !e->why[i][0]) {
             const char *around = reason_around(search->g, search->s),
-                       *width = width_of(search->g, &e->cost.row[i], ref);
+                       *width = width_of(search->g, search->s, &e->cost.row[i], ref);
             e->why[i] = around ? arena_print(&e->s->memory, "%s; %s", width, around) : width;
         }
     }
@@ -444,6 +480,7 @@ int explain_make(const options *o, subject *s, explained *out) {
         sort_rows(out);
         find_cuda_lines(out);
         gather(out);
+        explain_find_alike(out);
         reckon(out);
     }
     inputs_free(&all);

@@ -37,8 +37,9 @@ typedef struct explained {
     cost_counter cost;
     const char **why; /* of each row of costs; "": nothing is known */
     int *order;       /* rows of costs in the order of the source */
-    int *cuda_line;   /* of each row of costs: where the CUDA text has it, from 1; 0: not found */
-    trace trace;      /* where pictures are wanted */
+    int *alike; /* of each row of costs: the first that does the same elsewhere in its buffer, often itself */
+    int *cuda_line; /* of each row of costs: where the CUDA text has it, from 1; 0: not found */
+    trace trace;    /* where pictures are wanted */
     sim_result sim;
     bool has_failed; /* findings, of the blocks that ran */
     bool has_usage;
@@ -62,6 +63,10 @@ const char *explain_op_words(cost_op op);           /* the same for people: "Loa
 const char *explain_fact_name(explain_fact_kind k); /* "barrier", "condition", .. */
 const char *explain_place(const explained *e,
                           const node *ref); /* "matrix[row, col]", in the subject's memory */
+/* Fills in `alike`. */
+void explain_find_alike(explained *e);
+/* How many rows do the same as `access`, which is the first of them, and the last one; 0: none. */
+int explain_count_alike(const explained *e, int access, int *last);
 bool cost_is_global(const cost_row *x);
 double cost_per_request(const cost_row *x, int64_t sum);
 double cost_efficiency(const cost_row *x); /* least by actual sectors or wavefronts */

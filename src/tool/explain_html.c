@@ -179,7 +179,7 @@ static void print_widths(const page *p) {
     for (int i = 0; i < p->e->cost.n; i++) {
         const int access = p->e->order[i];
         const cost_row *x = &p->e->cost.row[access];
-        if (*p->e->why[access] && x->op != COST_COPY_TO) {
+        if (*p->e->why[access] && x->op != COST_COPY_TO && p->e->alike[access] == access) {
             page_print(p, "<li><span>");
             page_place(p, x->ref->at);
             page_print(p, "</span><span>%s ", explain_op_words(x->op));

@@ -26,6 +26,7 @@ static void print_cost(const page *p, int access) {
     const double actual = cost_per_request(x, global ? x->sectors : x->wavefronts);
     const double least = cost_per_request(x, global ? x->least_sectors : x->least_wavefronts);
     const int shown = picture_of(p, access);
+    int last;
     const char *unit = global ? "sectors" : "wavefronts";
     if (shown >= 0) {
         page_print(p, "<a class=\"cost %s\" href=\"#k%d-p%d\"", page_class(x), p->number, shown);
@@ -37,7 +38,11 @@ static void print_cost(const page *p, int access) {
     page_print(p, ": %.4g %s a request, %.4g needed: %.4g %%; %" PRId64 " requests\">", actual, unit, least,
                100 * cost_efficiency(x), x->requests);
     page_words(p, x->ref->buffer->name);
-    page_print(p, " %.3g/%.3g %s</%s>", actual, least, global ? "sec" : "wf", shown >= 0 ? "a" : "span");
+    page_print(p, " %.3g/%.3g %s", actual, least, global ? "sec" : "wf");
+    if (explain_count_alike(p->e, access, &last) > 0) {
+        page_print(p, ", %d times", 1 + explain_count_alike(p->e, access, &last));
+    }
+    page_print(p, "</%s>", shown >= 0 ? "a" : "span");
 }
 
 static bool stands_at(const page *p, int access, bool is_cuda, int line) {
@@ -49,9 +54,10 @@ static bool stands_at(const page *p, int access, bool is_cuda, int line) {
 static void print_costs(const page *p, bool is_cuda, int line) {
     bool has_any = false;
     for (int i = 0; i < p->e->cost.n; i++) {
-        if (stands_at(p, p->e->order[i], is_cuda, line)) {
+        const int access = p->e->order[i];
+        if (p->e->alike[access] == access && stands_at(p, access, is_cuda, line)) {
             page_print(p, "%s", has_any ? "" : "<span class=\"costs\">");
-            print_cost(p, p->e->order[i]);
+            print_cost(p, access);
             has_any = true;
         }
     }
@@ -169,6 +175,12 @@ void page_figure(const page *p, int number, const char *anchor) {
     if (x->access >= 0 && x->kind != PICTURE_WALK && *p->e->why[x->access]) {
         page_print(p, ": ");
         page_words(p, p->e->why[x->access]);
+    }
+    int last;
+    if (x->access >= 0 && x->kind != PICTURE_WALK && explain_count_alike(p->e, x->access, &last) > 0) {
+        page_print(p, "; the same at %d more places, as far as ",
+                   explain_count_alike(p->e, x->access, &last));
+        page_words(p, explain_place(p->e, p->e->cost.row[last].ref));
     }
     page_print(p, "</figcaption></figure>\n");
 }

@@ -279,7 +279,17 @@ static void put_banks(const printer *p, uint64_t banks) {
     text_free(&words);
 }
 
-static void put_access(const printer *p, const explained *e, const cost_row *x) {
+static void put_alike(const printer *p, const explained *e, int access) {
+    int last = access;
+    const int n = explain_count_alike(e, access, &last);
+    if (n > 0) {
+        put(p, DIM, "               the same at %d more place%s, as far as %s", n, n == 1 ? "" : "s",
+            explain_place(e, e->cost.row[last].ref));
+    }
+}
+
+static void put_access(const printer *p, const explained *e, int access) {
+    const cost_row *x = &e->cost.row[access];
     const bool global = cost_is_global(x);
     const double actual = cost_per_request(x, global ? x->sectors : x->wavefronts);
     const double least = cost_per_request(x, global ? x->least_sectors : x->least_wavefronts);
@@ -304,6 +314,7 @@ static void put_access(const printer *p, const explained *e, const cost_row *x) 
         put(p, FAIR, "               %s lanes of a request at one address, one after another",
             mean_word(cost_per_request(x, x->at_one_address)).s);
     }
+    put_alike(p, e, access);
 }
 
 static void put_source(const printer *p, source *lines, tg_loc at) {
@@ -325,7 +336,9 @@ static void put_accesses(const printer *p, const explained *e) {
             }
             put_source(p, lines, at);
         }
-        put_access(p, e, x);
+        if (e->alike[e->order[i]] == e->order[i]) {
+            put_access(p, e, e->order[i]);
+        }
     }
     if (e->cost.n == 0) {
         put(p, PLAIN, "  no access to global or shared memory");

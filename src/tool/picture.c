@@ -175,7 +175,9 @@ int picture_list(const explained *e, const char *kernel, picture **out) {
     listing l = {.e = e, .kernel = kernel};
     const tg_kernel *k = e->s->result.kernel;
     for (int i = 0; i < e->cost.n; i++) {
-        add_access(&l, e->order[i]);
+        if (e->alike[e->order[i]] == e->order[i]) {
+            add_access(&l, e->order[i]);
+        }
     }
     for (int i = 0; i < e->cost.n; i++) {
         add_walk(&l, e->order[i]);

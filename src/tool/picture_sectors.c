@@ -182,7 +182,10 @@ static void draw_sectors(const sheet *t) {
     double x, y;
     for (int i = 0; i < t->nsectors; i++) {
         if (place_of(t, t->sector[i] * size, &x, &y)) {
-            svg_box(t->s, is_met_by_first(t, t->sector[i]) ? "fetched" : "empty", x, y, width, CELL_HEIGHT);
+            svg_box(t->s, "empty", x, y, width, CELL_HEIGHT);
+            if (is_met_by_first(t, t->sector[i])) { /* bars: no colour, so that it is no warp's */
+                svg_line(t->s, "fetched", x, y + CELL_HEIGHT / 2.0, x + width, y + CELL_HEIGHT / 2.0);
+            }
         }
     }
 }
@@ -270,7 +273,7 @@ static void draw_keys(const sheet *t, const cost_request *c) {
     svg_key(t->s, &k, "c0", "warp %d, with the numbers of its lanes%s", first->first_thread / wave,
             first->bytes > type_bytes(t->p->buffer->type) ? " (each several elements)" : "");
     if (c->used < c->sectors * t->e->s->target->sector_bytes) {
-        svg_key(t->s, &k, "fetched", "brought for it, not used by it");
+        svg_key_bars(t->s, &k, "fetched", "brought for it, not used by it");
     }
     for (int i = 1; hidden < t->warps - 1 && i < t->warps && i < PICTURE_COLOURS; i++) {
         svg_key(t->s, &k, pale[i], "warp %d%s", met->request[i].access.first_thread / wave,

@@ -108,9 +108,14 @@ static int run_number(sweep *w, int64_t number, outcome *out) {
     return status;
 }
 
+static bool has_space(const sweep *w) {
+    return w->all.nparts > 1 || w->all.part[0].naxes > 0;
+}
+
 static int run_all(sweep *w) {
     const bool every = w->o->configs == CONFIGS_ALL;
-    const int64_t n = every || w->o->configs > w->all.count ? w->all.count : w->o->configs;
+    const int64_t asked = every || w->o->configs > w->all.count ? w->all.count : w->o->configs;
+    const int64_t n = has_space(w) ? asked : 0;
     int status = STATUS_GOOD;
     for (int64_t i = DEFAULT; i < n && !status; i++) {
         outcome *out = calloc(1, sizeof *out);
@@ -126,8 +131,9 @@ static int run_all(sweep *w) {
 
 static void print_result(const sweep *w, text *t) {
     const bool is_good = w->wrong == 0 && w->right > 0;
-    text_print(t, "%s %s: %" PRId64 " configurations right, %" PRId64 " wrong, %" PRId64 " refused\n",
-               is_good ? "ok" : "FAILED", w->which->name, w->right, w->wrong, w->refused);
+    text_print(t, "%s %s: %" PRId64 " configuration%s right, %" PRId64 " wrong, %" PRId64 " refused%s\n",
+               is_good ? "ok" : "FAILED", w->which->name, w->right, w->right == 1 ? "" : "s", w->wrong,
+               w->refused, has_space(w) ? "" : "; there is nothing to vary");
 }
 
 static void print_json(const sweep *w, text *t) {

@@ -95,21 +95,33 @@ void svg_text(svg *s, const char *class, double x, double y, const char *format,
     text_add(&s->words, "</text>\n");
 }
 
-void svg_key(svg *s, svg_keys *k, const char *class, const char *format, ...) {
-    char words[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(words, sizeof words, format, args);
-    va_end(args);
+/* The words of a key; where its square goes, into x. */
+static double place_key(svg *s, svg_keys *k, const char *words) {
     const double width = KEY + 5 + width_of("", words);
     k->x = k->x > 0 ? k->x : k->left;
     if (k->x > k->left && k->x + width > k->right) {
         k->x = k->left;
         k->y += 16;
     }
-    svg_box(s, class, k->x, k->y - KEY + 1, KEY, KEY);
-    svg_text(s, "", k->x + KEY + 5, k->y, "%s", words);
+    const double x = k->x;
+    svg_text(s, "", x + KEY + 5, k->y, "%s", words);
     k->x += width + 14;
+    return x;
+}
+
+void svg_key(svg *s, svg_keys *k, const char *class, const char *format, ...) {
+    char words[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    const double x = place_key(s, k, words);
+    svg_box(s, class, x, k->y - KEY + 1, KEY, KEY);
+}
+
+void svg_key_bars(svg *s, svg_keys *k, const char *class, const char *words) {
+    const double x = place_key(s, k, words), y = k->y - KEY / 2.0 + 1;
+    svg_line(s, class, x, y, x + KEY, y);
 }
 
 void svg_finish(svg *s, const svg_how *how, text *out) {

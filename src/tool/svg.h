@@ -56,6 +56,9 @@ void svg_key(svg *s, svg_keys *k, const char *class, const char *format, ...)
 #endif
     ;
 
+/* The same for a class that a wide, dashed line shows. */
+void svg_key_bars(svg *s, svg_keys *k, const char *class, const char *words);
+
 /* Adds the whole picture to `out` and frees it. */
 void svg_finish(svg *s, const svg_how *how, text *out);
 
