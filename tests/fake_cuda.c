@@ -8,7 +8,7 @@
  *
  *     FAKE_CUDA="64:wrong 96:hang 128:fail 256:big 512:gone"
  *
- *   wrong   writes a byte to where its first parameter points      hang   never comes back
+ *   wrong   writes a byte to where its first parameter points      hang   never ends, nor does who waits for it
  *   fail    an illegal address: the context is lost                big    too many resources for a launch
  *   gone    as fail, and no process finds a device again (the file that FAKE_CUDA_GONE names is made)
  *
@@ -119,6 +119,14 @@ EXPORT void fake_capture(struct CUstream_st *stream, int is_capturing) {
 
 static double clock_us, recording_us; /* what has run; what the graph being recorded will take */
 static bool is_lost;                  /* the context */
+static bool is_hung;                  /* a launch does not end */
+
+/* As the driver waits in whatever needs an idle GPU. */
+static void wait_for_launches(void) {
+    while (is_hung) {
+        pause();
+    }
+}
 
 static const char *moods(void) {
     return getenv("FAKE_CUDA");
@@ -153,9 +161,7 @@ static api_result launch_in_mood(unsigned threads, void **arguments, bool is_rec
     if (has_mood(threads, "wrong")) {
         *(volatile char *)first = (char)0x55;
     }
-    while (has_mood(threads, "hang")) {
-        pause();
-    }
+    is_hung = is_hung || has_mood(threads, "hang");
     if (has_mood(threads, "gone")) {
         close(open(getenv("FAKE_CUDA_GONE"), O_CREAT | O_WRONLY, 0600));
     }
@@ -306,8 +312,16 @@ EXPORT api_result cuStreamDestroy_v2(api_stream stream) {
     return 0;
 }
 
+EXPORT api_result cuStreamQuery(api_stream stream) {
+    (void)stream;
+    return is_hung   ? (api_result)API_ERROR_NOT_READY
+           : is_lost ? (api_result)ILLEGAL_ADDRESS
+                     : forbidden_in_capture();
+}
+
 EXPORT api_result cuStreamSynchronize(api_stream stream) {
     (void)stream;
+    wait_for_launches();
     return is_lost ? (api_result)ILLEGAL_ADDRESS : forbidden_in_capture();
 }
 
@@ -391,6 +405,7 @@ EXPORT api_result cuEventRecord(api_event event, api_stream stream) {
 
 EXPORT api_result cuEventSynchronize(api_event event) {
     (void)event;
+    wait_for_launches();
     return is_lost ? (api_result)ILLEGAL_ADDRESS : 0;
 }
 
@@ -411,6 +426,7 @@ EXPORT api_result cuMemAlloc_v2(api_address *address, size_t bytes) {
 }
 
 EXPORT api_result cuMemFree_v2(api_address address) {
+    wait_for_launches();
     free((void *)(uintptr_t)address);
     return 0;
 }
@@ -502,6 +518,7 @@ EXPORT api_result cuModuleLoadDataEx(api_module *module, const void *image, unsi
 
 EXPORT api_result cuModuleUnload(api_module module) {
     (void)module;
+    wait_for_launches();
     state.unloads++;
     return 0;
 }

@@ -349,6 +349,13 @@ Test(launch, dlpack_tensors_are_held_against_the_kernel) {
     t = good_tensor();
     t.byte_offset = 2;
     expect_tensor_error(t, "not aligned");
+    t = good_tensor();
+    t.shape = NULL;
+    expect_tensor_error(t, "has no shape");
+    t = good_tensor();
+    t.data = NULL;
+    t.byte_offset = 256;
+    expect_tensor_error(t, "is a null pointer");
     tg_arg args[N_ARGS];
     good_args(args);
     args[MATRIX] = tg_arg_dlpack(NULL);

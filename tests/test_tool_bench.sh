@@ -162,7 +162,24 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
         expect 0 "^cuBLAS +- .* no cuBLAS: TEGULA_CUBLAS=$work: holds no libcublas.so" $library
         unset TEGULA_CUBLAS
     }
-    unset TEGULA_LIBCUDA
+
+    # Configurations that fail.
+
+    kernels=tests/tool/tune.c
+    FAKE_CUDA="96:hang"
+    export FAKE_CUDA
+    expect 1 "^unchanged .*given num_threads=96 tag=1  the launch did not end in 1 s" \
+        bench -k $kernels unchanged -p num_threads=64,96,128 --timeout 1
+    holds "what was measured before is shown" grep -qE "^unchanged +28.00 .*num_threads=64" "$work/out"
+    holds "what comes behind is counted" grep -q "the GPU is lost with that: 1 more configurations were not measured" "$work/out"
+    expect 1 "^tegula: unchanged: the launch did not end in 1 s$" run -k $kernels unchanged -p num_threads=96 --timeout 1
+    FAKE_CUDA="64:fail 96:big"
+    expect 1 "^unchanged .*given num_threads=96 tag=1  launching .*OUT_OF_RESOURCES" \
+        bench -k $kernels unchanged -p num_threads=96,32,64,128
+    holds "one that asks for too much costs no other" grep -qE "^unchanged +32.00 .*num_threads=32" "$work/out"
+    holds "a crash has its row" grep -qE "^unchanged .*num_threads=64 tag=1  launching .*ILLEGAL_ADDRESS" "$work/out"
+    holds "it is said once" [ "$(grep -c '^tegula: .*ILLEGAL_ADDRESS' "$work/out")" = 1 ]
+    unset FAKE_CUDA TEGULA_LIBCUDA
 else
     echo "the driver's double or NVRTC is missing: no measurement"
 fi

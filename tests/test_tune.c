@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <ftw.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tegula/tegula.h>
@@ -168,7 +169,9 @@ static int tune(seen *s, tg_tune_options how, tg_tune_result *result) {
     how.calls = (tg_tune_calls){reset, is_right, progress, s};
     tg_jit *jit = tg_jit_new("by_threads", by_threads, NULL, 0);
     const int code = tg_tune(jit, TG_CONFIG(N, 1000), CONFIGS, configs, 1, &x, &how, result);
-    tg_jit_free(jit);
+    if (code != TG_EDRIVER) { /* else it would wait for the GPU */
+        tg_jit_free(jit);
+    }
     return code;
 }
 
@@ -232,6 +235,46 @@ Test(tune, other_extents_are_measured_anew) {
     cr_expect(all.n > 0 && tg_config_get(&all.item[all.n - 1].extents, "rows", &last) && last == 8);
     cr_expect(tg_config_get(&all.item[0].extents, "rows", &last) && last == 1);
     records_free(&all);
+}
+
+/* What tg_tune() says when a configuration takes the GPU with it; in a process of its own, which then ends at once. */
+static int lose_gpu(const char *moods, const char *words) {
+    const pid_t child = fork();
+    if (child == 0) {
+        seen s = {0};
+        tg_tune_result found;
+        setenv("FAKE_CUDA", moods, 1);
+        alarm(30);
+        const int code = tune(&s, (tg_tune_options){.records = path, .timeout = 0.2, .jobs = 1}, &found);
+        _exit(code != TG_EDRIVER ? 1 : !strstr(tg_error(), words) ? 2 : found.right != 0 ? 3 : 0);
+    }
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
+}
+
+static int count_records(record_status wanted) {
+    records all;
+    int n = 0;
+    cr_assert_eq(records_read(path, &all), TG_OK);
+    for (int i = 0; i < all.n; i++) {
+        n += all.item[i].status == wanted;
+    }
+    records_free(&all);
+    return n;
+}
+
+Test(tune, what_costs_the_gpu_is_left_out_by_the_next_process, .timeout = 60) {
+    cr_expect_eq(lose_gpu("96:hang", "'by_threads' with num_threads=96: the launch did not end in 0.2 s"), 0);
+    cr_expect_eq(count_records(RECORD_TIMEOUT), 1);
+    cr_expect_eq(lose_gpu("96:hang 128:fail", "with num_threads=128: launching 'by_threads'"), 0);
+    cr_expect_eq(count_records(RECORD_CRASHED), 1);
+    setenv("FAKE_CUDA", "96:hang 128:fail", 1);
+    seen s = {0};
+    tg_tune_result found;
+    int64_t value = 0;
+    cr_assert_eq(tune(&s, (tg_tune_options){.records = path}, &found), TG_OK, "%s", tg_error());
+    cr_expect(tg_config_get(&found.config, "num_threads", &value) && value == 160, "%lld", (long long)value);
 }
 
 static bool never(void *user, const tg_config *config) {

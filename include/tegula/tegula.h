@@ -535,7 +535,8 @@ typedef struct tg_tune_options {
     int jobs;           /* threads that compile; 0: one a processor, 8 at most */
     const char *
         records; /* a file: every result is added, and what it has already is not measured again; NULL: none */
-    uint64_t seed; /* of the order, where .seconds is set */
+    uint64_t seed;  /* of the order, where .seconds is set */
+    double timeout; /* seconds until the first launch of a configuration counts as hung; 0: 10 */
 } tg_tune_options;
 
 typedef struct tg_tune_result {
@@ -550,9 +551,11 @@ typedef struct tg_tune_result {
  * `args`: nsets times nargs, set by set; the kernel really runs on them, many times.  Nothing else should use the GPU
  * meanwhile.
  *
- * All happens in this process, so a kernel that hangs hangs it, and one that leaves an illegal address ends with
- * TG_EDRIVER and a lost context; `tegula tune` contains both in processes of its own.  Records are those of `tegula
- * tune`: a program that calls tg_tuned_file() with the same file, or has TEGULA_TUNED set to it, uses them.
+ * All happens in this process, so a kernel that hangs or touches an illegal address costs it the GPU: TG_EDRIVER,
+ * with the configuration in tg_error(); `tegula tune` contains both in processes of its own.  With .records such a
+ * configuration is written down and left out by the next process, which goes on from there.  After a hang, end the
+ * process by _exit(): whatever waits for the GPU, tg_jit_free() too, would wait for ever.  Records are those of
+ * `tegula tune`: a program that calls tg_tuned_file() with the same file, or has TEGULA_TUNED set to it, uses them.
  *
  * TG_OK; TG_EKERNEL: no configuration is right (tg_error() has the first reason); TG_EARG, TG_ENODEVICE,
  * TG_ENOCOMPILER, TG_EDRIVER, TG_ENOMEM, or what calls.reset answered.  `options` may be NULL. */

@@ -57,6 +57,7 @@ enum {
     API_ERROR_DEINITIALIZED = 4,
     API_ERROR_STUB_LIBRARY = 34,
     API_ERROR_NO_DEVICE = 100,
+    API_ERROR_NOT_READY = 600,
     API_ERROR_CAPTURE_IMPLICIT = 906,
     API_ATTRIBUTE_CLUSTER = 4,
     API_ATTRIBUTE_PROGRAMMATIC_SERIALIZATION = 6,
@@ -97,6 +98,7 @@ enum {
     X(stream_create, cuStreamCreate, (api_stream * stream, unsigned flags))                                 \
     X(stream_destroy, cuStreamDestroy_v2, (api_stream stream))                                              \
     X(stream_synchronize, cuStreamSynchronize, (api_stream stream))                                         \
+    X(stream_query, cuStreamQuery, (api_stream stream))                                                     \
     X(stream_context, cuStreamGetCtx, (api_stream stream, api_context * context))                           \
     X(stream_capturing, cuStreamIsCapturing, (api_stream stream, unsigned *status))                         \
     X(capture_begin, cuStreamBeginCapture_v2, (api_stream stream, unsigned mode))                           \

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "runtime/error.h"
 
@@ -358,6 +359,43 @@ void device_stream_free(device_handle *d, void *stream) {
 
 int device_synchronize(device_handle *d, void *stream) {
     IN_CONTEXT(d, "cuStreamSynchronize", d->driver->stream_synchronize(stream));
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Asks without a pause for as long as most launches take. */
+static api_result ask_until(device_handle *d, void *stream, double until, double patient) {
+    static const struct timespec pause = {0, 50000};
+    for (;;) {
+        const api_result code = d->driver->stream_query(stream);
+        const double t = now();
+        if (code != API_ERROR_NOT_READY || t > until) {
+            return code;
+        }
+        if (t > patient) {
+            nanosleep(&pause, NULL);
+        }
+    }
+}
+
+int device_wait(device_handle *d, void *stream, double seconds, bool *is_late) {
+    static const double spin_s = 0.001;
+    *is_late = false;
+    int status = device_enter(d);
+    if (status != TG_OK) {
+        return status;
+    }
+    const double from = now();
+    const api_result code = ask_until(d, stream, from + seconds, from + spin_s);
+    device_leave(d);
+    *is_late = code == API_ERROR_NOT_READY;
+    return *is_late ? error_set(TG_EDRIVER, "the launch did not end in %g s", seconds)
+           : code   ? api_driver_failed(d->driver, "cuStreamQuery", code)
+                    : TG_OK;
 }
 
 int device_event_new(device_handle *d, void **event) {

@@ -52,6 +52,9 @@ int device_memory_free(device_handle *d, uint64_t *bytes);
 int device_stream_new(device_handle *d, void **stream);
 void device_stream_free(device_handle *d, void *stream);
 int device_synchronize(device_handle *d, void *stream); /* NULL: the default stream */
+/* The same for what may hang: TG_EDRIVER and *is_late after so many seconds.  The GPU is then still busy, and whatever
+ * waits for it (freeing memory, unloading, ending the process in good order) waits too. */
+int device_wait(device_handle *d, void *stream, double seconds, bool *is_late);
 
 int device_event_new(device_handle *d, void **event);
 void device_event_free(device_handle *d, void *event);

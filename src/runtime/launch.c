@@ -313,7 +313,9 @@ static int check_dl_place(const call *c, const plan_param *p, const tg_dl_tensor
         return error_set(TG_EARG, "argument %d, '%s': the DLPack tensor has rank %d, the kernel wants %d",
                          p->arg + 1, p->name, t->rank, p->rank);
     }
-    return TG_OK;
+    return p->rank == 0 || t->shape
+               ? TG_OK
+               : error_set(TG_EARG, "argument %d, '%s': the DLPack tensor has no shape", p->arg + 1, p->name);
 }
 
 /* Row-major, rows `pitch` apart.  The stride of a dimension of one element is never used. */
@@ -341,7 +343,7 @@ static int check_dl_shape(const call *c, const plan_param *p, const tg_dl_tensor
                              "argument %d, '%s': stride %d is %" PRId64 ", the kernel wants %" PRId64,
                              p->arg + 1, p->name, d, has, wanted);
         }
-        stride = wanted * extent;
+        stride = d > 0 ? wanted * extent : stride; /* the outermost may be as large as the caller likes */
     }
     return TG_OK;
 }
@@ -352,7 +354,7 @@ static int dl_address(const call *c, const plan_param *p, const tg_dl_tensor *t,
     }
     int status = check_dl_place(c, p, t);
     status = status ? status : check_dl_shape(c, p, t);
-    *address = (uint64_t)(uintptr_t)t->data + t->byte_offset;
+    *address = t->data ? (uint64_t)(uintptr_t)t->data + t->byte_offset : 0;
     return status;
 }
 

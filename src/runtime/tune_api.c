@@ -5,6 +5,7 @@
  *
  * Read tg_tune() last: it only opens, runs and closes what stands above it. */
 #define _GNU_SOURCE /* sched_getaffinity */
+#include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -46,6 +47,7 @@ typedef struct tuning {
     entry *entries;
     int64_t *values;
     double began;
+    bool is_stuck; /* a launch has not ended: whatever waits for the GPU would wait for ever */
     /* Shared with the threads. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -195,8 +197,30 @@ static void take_figures(const tg_bench_figures *f, record_mode mode, record *r)
     r->clock_mhz = f->clock_mhz;
 }
 
+/* The first launch failed: is the GPU still of use?  A code: it is not. */
+static int judge_failure(const tuning *t, entry *e, int code) {
+    first_line(tg_error(), e->r.reason, sizeof e->r.reason);
+    const int lost = t->is_stuck ? TG_EDRIVER : device_synchronize(t->handle, NULL);
+    e->r.status = t->is_stuck          ? RECORD_TIMEOUT
+                  : lost               ? RECORD_CRASHED
+                  : code == TG_EKERNEL ? RECORD_WRONG
+                                       : RECORD_RESOURCES;
+    if (!lost) {
+        return TG_OK;
+    }
+    text values = {0};
+    for (int i = 0; i < e->own->n; i++) {
+        text_print(&values, "%s%s=%" PRId64, i ? " " : "", e->own->p[i].name, e->own->p[i].value);
+    }
+    error_set(lost, "the GPU is lost to this process by '%s' with %s: %s", jit_name(t->jit),
+              values.s ? values.s : "", e->r.reason);
+    text_free(&values);
+    return lost;
+}
+
 /* Loads and runs it once.  A code: nothing can go on. */
-static int run_once(const tuning *t, entry *e) {
+static int run_once(tuning *t, entry *e) {
+    static const double patience_s = 10;
     tg_kernel_info info;
     const entry_call c = {t, e};
     int code = t->how.calls.reset ? t->how.calls.reset(t->how.calls.user) : TG_OK;
@@ -205,11 +229,12 @@ static int run_once(const tuning *t, entry *e) {
     }
     code = tg_info(t->jit, e->config, &info);
     code = code ? code : launch((void *)(uintptr_t)&c, 0, t->clock.stream);
+    code = code ? code
+                : device_wait(t->handle, t->clock.stream, t->how.timeout > 0 ? t->how.timeout : patience_s,
+                              &t->is_stuck);
     code = code ? code : tg_wait(t->jit, t->clock.stream);
     if (code) {
-        e->r.status = code == TG_EKERNEL ? RECORD_WRONG : RECORD_RESOURCES;
-        first_line(tg_error(), e->r.reason, sizeof e->r.reason);
-        return device_synchronize(t->handle, NULL); /* TG_EDRIVER: the context is lost */
+        return judge_failure(t, e, code);
     }
     e->r.registers = info.registers;
     e->r.spill_bytes = info.spill_bytes;
@@ -221,7 +246,7 @@ static int run_once(const tuning *t, entry *e) {
     return TG_OK;
 }
 
-static int look(const tuning *t, entry *e) {
+static int look(tuning *t, entry *e) {
     entry_call c = {t, e};
     tg_bench_figures figures;
     int code = run_once(t, e);
@@ -442,7 +467,7 @@ static int open_records(tuning *t) {
 }
 
 static void close_all(tuning *t) {
-    if (t->clock.device) {
+    if (t->clock.device && !t->is_stuck) {
         tune_clock_close(&t->clock);
     }
     if (t->target) {

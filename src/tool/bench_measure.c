@@ -32,6 +32,8 @@ typedef struct measuring_all {
     progress bar;
     int done;
     double todo;
+    bool is_lost; /* the GPU: no further launch would work */
+    int left_out; /* configurations, for that */
 } measuring_all;
 
 /* One configuration. */
@@ -43,6 +45,7 @@ typedef struct measuring {
     gpu_session *gpu;
     bench_results *out;
     int problem;
+    bool is_lost; /* the GPU, afterwards */
 } measuring;
 
 static const double default_seconds = 0.1;
@@ -360,23 +363,26 @@ static int time_on_gpu(measuring *m) {
         status = time_modes(m, &line);
         status = status ? status : check_call(m, &line, "after");
     }
+    if (status) { /* a configuration that fails is a row too */
+        line.check = BENCH_UNCHECKED;
+        line.word = arena_copy(memory, tg_error());
+        memset(line.time, 0, sizeof line.time);
+    }
+    bench_add_row(m->out, &line);
     if (!status && gpu_timer(m->gpu)) {
         status = has_kind(m, BENCH_CEILING) ? STATUS_GOOD : add_ceilings(m);
         if (!has_kind(m, BENCH_LIBRARY)) {
             add_library(m);
         }
     }
-    if (!status) {
-        bench_add_row(m->out, &line);
-        status = line.check == BENCH_WRONG ? STATUS_WRONG : STATUS_GOOD;
-    }
-    return status;
+    return status ? status : line.check == BENCH_WRONG ? STATUS_WRONG : STATUS_GOOD;
 }
 
 static int open_and_time(measuring *m) {
     gpu_run run;
     int status = gpu_open(m->o, m->s, m->device, NULL, &m->gpu, &run);
     status = status ? status : time_on_gpu(m);
+    m->is_lost = status == STATUS_WRONG && gpu_is_lost(m->gpu);
     gpu_close(m->gpu);
     m->gpu = NULL;
     return status;
@@ -396,7 +402,7 @@ static bool has_record(const subject *s) {
  * those of a record, else nothing is measured. */
 typedef enum schedule { DEFAULTS, AS_USED, TUNED } schedule;
 
-static int time_subject(const measuring_all *all, const options *o, schedule which, subject *s) {
+static int time_subject(measuring_all *all, const options *o, schedule which, subject *s) {
     const pipeline_options plain = {0};
     measuring m = {.o = o, .device = all->device, .s = s, .all = &all->inputs->all, .out = all->out};
     int status = subject_choose_device(o, all->device->major, all->device->minor, all->device->name, s);
@@ -415,12 +421,14 @@ static int time_subject(const measuring_all *all, const options *o, schedule whi
     const int kept = all->out->nrows;
     status = bench_inputs_get(o, s, problem, all->inputs);
     status = status ? status : open_and_time(&m);
-    if (status == STATUS_WRONG && all->inputs->is_reused) { /* perhaps its reference reads tunables */
+    if (status == STATUS_WRONG && all->inputs->is_reused &&
+        !m.is_lost) { /* perhaps its reference reads tunables */
         all->out->nrows = kept;
         bench_inputs_free(all->inputs);
         status = bench_inputs_get(o, s, problem, all->inputs);
         status = status ? status : open_and_time(&m);
     }
+    all->is_lost = m.is_lost;
     return status;
 }
 
@@ -429,6 +437,10 @@ static int time_subject(const measuring_all *all, const options *o, schedule whi
 static int measure_operand(measuring_all *all, const options *one, const operand *which,
                            schedule how_scheduled) {
     subject s;
+    if (all->is_lost) {
+        all->left_out++;
+        return STATUS_WRONG;
+    }
     int status = subject_open(one, all->g, which, &s);
     status = status ? status : time_subject(all, one, how_scheduled, &s);
     subject_free(&s);
@@ -502,6 +514,9 @@ int bench_measure(const options *o, const gallery *g, const device_info *device,
     } while (sweep_advance(&m, &o->common));
     progress_end(&all.bar);
     bench_inputs_free(&inputs);
+    if (all.left_out) {
+        tool_fail(worst, "the GPU is lost with that: %d more configurations were not measured", all.left_out);
+    }
     return worst;
 }
 

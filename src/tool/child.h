@@ -29,6 +29,9 @@ int child_run(int (*work)(void *user), void *user, const char *what, const optio
 void child_phase(child_phase_kind phase, const options *o);
 void child_send(const char *bytes, size_t n);
 
+/* In the child: it ends without putting anything in order, because that would wait for a GPU that never comes back. */
+void child_ends_at_once(void);
+
 /* In a process that the child has forked: it no longer speaks to child_run()'s parent, is ended with its own parent,
  * and takes no interrupt: the one who forked it decides. */
 void child_detach(void);

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "runtime/jit.h"
+#include "tool/child.h"
 #include "tool/tool.h"
 
 enum { MAX_COUNT = 1000 };
+static const double launch_s = 60;
 
 int gpu_choose(const options *o, device_info *info, bool *found) {
     int n = 0;
@@ -41,6 +43,8 @@ struct gpu_session {
     launch_kernel *loaded; /* of --cuda */
     tg_pack *pack;         /* of --pack */
     const subject *s;
+    double limit;  /* seconds for a launch */
+    bool is_stuck; /* one has not ended: whatever waits for the GPU would wait for ever */
     int nsets;
     void *address[BENCH_MAX_SETS][INPUTS_MAX];
     tg_arg args[BENCH_MAX_SETS][INPUTS_MAX];
@@ -218,6 +222,7 @@ int gpu_open(const options *o, const subject *s, const device_info *device, cons
         return tool_fail(STATUS_LACKING, "out of memory");
     }
     x->s = s;
+    x->limit = o->timeout > 0 ? o->timeout : launch_s;
     int code = device_open(device->ordinal, &x->device);
     code = code ? code : device_enter(x->device);
     if (code) {
@@ -235,10 +240,14 @@ int gpu_call(gpu_session *x, arguments *all, gpu_run *run) {
     fill_args(x, all, 0);
     x->nsets = x->nsets ? x->nsets : 1;
     code = code ? code : launch(x);
-    code = code ? code : device_synchronize(x->device, NULL);
+    code = code ? code : device_wait(x->device, NULL, x->limit, &x->is_stuck);
     code = code ? code : download(x, all);
     code = code ? code : take_check(x, run);
     return status_of(x, code);
+}
+
+bool gpu_is_lost(gpu_session *x) {
+    return x && (x->is_stuck || device_synchronize(x->device, NULL) != TG_OK);
 }
 
 /* Together at least five times the L2 cache, so that no launch finds what an earlier one has left there. */
@@ -273,6 +282,10 @@ int gpu_time(gpu_session *x, const tg_bench_options *how, tg_bench_figures *figu
 
 void gpu_close(gpu_session *x) {
     if (!x) {
+        return;
+    }
+    if (x->is_stuck) {
+        child_ends_at_once();
         return;
     }
     for (int i = 0; i < BENCH_MAX_SETS; i++) {

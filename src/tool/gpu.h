@@ -29,8 +29,11 @@ typedef struct gpu_session gpu_session;
  * give exit statuses. */
 int gpu_open(const options *o, const subject *s, const device_info *device, const char *cuda,
              gpu_session **out, gpu_run *run);
-/* Once from `before` into `after`; fills run->failed_check. */
+/* Once from `before` into `after`; fills run->failed_check.  A launch that does not end in the time of --timeout, else
+ * a minute, fails. */
 int gpu_call(gpu_session *x, arguments *all, gpu_run *run);
+/* After a failure: nothing more can be done with this GPU in this process. */
+bool gpu_is_lost(gpu_session *x);
 /* After gpu_call(): makes as many sets of arguments as stream mode wants. */
 int gpu_make_sets(gpu_session *x, const arguments *all);
 int gpu_time(gpu_session *x, const tg_bench_options *how, tg_bench_figures *figures);
