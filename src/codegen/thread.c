@@ -17,16 +17,33 @@ void thread_walk(thread_block *b, void (*fn)(thread_stmt *s, void *user), void *
     }
 }
 
-thread_stmt *thread_append(arena *a, thread_block *b, thread_kind kind, tg_loc at) {
-    thread_stmt *s = ARENA_NEW(a, thread_stmt);
-    s->kind = kind;
-    s->at = at;
+void thread_add(thread_block *b, thread_stmt *s) {
+    s->next = NULL;
     if (b->last) {
         b->last->next = s;
     } else {
         b->first = s;
     }
     b->last = s;
+}
+
+void thread_splice(thread_block *b, const thread_block *more) {
+    if (!more->first) {
+        return;
+    }
+    if (b->last) {
+        b->last->next = more->first;
+    } else {
+        b->first = more->first;
+    }
+    b->last = more->last;
+}
+
+thread_stmt *thread_append(arena *a, thread_block *b, thread_kind kind, tg_loc at) {
+    thread_stmt *s = ARENA_NEW(a, thread_stmt);
+    s->kind = kind;
+    s->at = at;
+    thread_add(b, s);
     return s;
 }
 
@@ -109,30 +126,6 @@ node *thread_not(arena *a, node *x) {
     return op ? expr_binary(a, x->at, op, x->arg[0], x->arg[1]) : expr_unary(a, x->at, TG_NEGATE, x);
 }
 
-static node *rebuild(arena *a, node *x, node **arg) {
-    switch (x->kind) {
-    case E_LOAD:
-        return expr_load(a, x->at, arg[0]);
-    case E_OP:
-        return x->n == 1 ? expr_unary(a, x->at, x->op, arg[0]) : expr_binary(a, x->at, x->op, arg[0], arg[1]);
-    case E_CHOOSE:
-        return expr_choose(a, x->at, arg[0], arg[1], arg[2]);
-    case E_CAST:
-        return expr_cast(a, x->at, x->type, arg[0]);
-    case E_BITCAST:
-        return expr_bitcast(a, x->at, x->type, arg[0]);
-    case E_REF:
-        return expr_ref(a, x->at, x->buffer, x->n, arg, x->lanes);
-    case E_POISON:
-    case E_CONST:
-    case E_VAR:
-    case E_BUFFER:
-    case E_REGION:
-        break;
-    }
-    return x;
-}
-
 node *thread_map(arena *a, node *x, node *(*fn)(node *x, void *user), void *user) {
     node *new = fn(x, user);
     if (new) {
@@ -144,7 +137,7 @@ node *thread_map(arena *a, node *x, node *(*fn)(node *x, void *user), void *user
         arg[i] = thread_map(a, x->arg[i], fn, user);
         changed |= arg[i] != x->arg[i];
     }
-    return changed ? rebuild(a, x, arg) : x;
+    return changed ? expr_remake(a, x, arg) : x;
 }
 
 int64_t thread_shared_bytes(const buffer *b) {

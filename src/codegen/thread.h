@@ -145,6 +145,9 @@ void thread_accesses(thread_stmt *s, void (*fn)(node *ref, bool is_write, void *
 /* Do registers have an index that changes with the loop?  Then it must be unrolled: registers have no addresses. */
 bool thread_indexes_registers(thread_stmt *loop);
 thread_stmt *thread_append(arena *a, thread_block *b, thread_kind kind, tg_loc at);
+/* One that there is, taken from elsewhere; all of a block. */
+void thread_add(thread_block *b, thread_stmt *s);
+void thread_splice(thread_block *b, const thread_block *more);
 /* Text of the whole kernel, a statement a line; with `lines`, "file:line" before each. */
 void thread_print(const thread_kernel *t, text *out, bool lines);
 /* The invariants of the IR; false and the first breach in `error` otherwise. */

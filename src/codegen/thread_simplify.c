@@ -11,30 +11,6 @@
 
 #include "codegen/passes.h"
 
-/* ---- lists --------------------------------------------------------------------------------------------- */
-
-static void append(thread_block *b, thread_stmt *s) {
-    s->next = NULL;
-    if (b->last) {
-        b->last->next = s;
-    } else {
-        b->first = s;
-    }
-    b->last = s;
-}
-
-static void splice(thread_block *b, const thread_block *more) {
-    if (!more->first) {
-        return;
-    }
-    if (b->last) {
-        b->last->next = more->first;
-    } else {
-        b->first = more->first;
-    }
-    b->last = more->last;
-}
-
 /* ---- branches and loops -------------------------------------------------------------------------------- */
 
 static void clean(thread_kernel *t, thread_block *b);
@@ -43,7 +19,7 @@ static void clean_if(thread_kernel *t, thread_block *out, thread_stmt *s) {
     if (expr_is_const(s->value)) {
         thread_block *taken = s->value->ival ? &s->body : &s->otherwise;
         clean(t, taken);
-        splice(out, taken);
+        thread_splice(out, taken);
         return;
     }
     clean(t, &s->body);
@@ -54,7 +30,7 @@ static void clean_if(thread_kernel *t, thread_block *out, thread_stmt *s) {
         s->otherwise = (thread_block){NULL, NULL};
     }
     if (s->body.first) {
-        append(out, s);
+        thread_add(out, s);
     }
 }
 
@@ -68,9 +44,9 @@ static void clean_for(thread_kernel *t, thread_block *out, thread_stmt *s) {
     }
     clean(t, &s->body);
     if (once) {
-        splice(out, &s->body);
+        thread_splice(out, &s->body);
     } else if (s->body.first) {
-        append(out, s);
+        thread_add(out, s);
     }
 }
 
@@ -83,7 +59,7 @@ static void clean(thread_kernel *t, thread_block *b) {
         } else if (s->kind == THREAD_FOR) {
             clean_for(t, &out, s);
         } else {
-            append(&out, s);
+            thread_add(&out, s);
         }
     }
     *b = out;
@@ -129,7 +105,7 @@ static bool drop_names(thread_block *b, const uses *u) {
         if (is_unused || is_hollow) {
             dropped = true;
         } else {
-            append(&out, s);
+            thread_add(&out, s);
         }
     }
     *b = out;
@@ -187,7 +163,7 @@ static thread_stmt *release(thread_block *out, waiting **list, thread_stmt *s) {
             decl->next = s->next;
             s = decl;
         } else {
-            append(out, decl);
+            thread_add(out, decl);
         }
     }
     return s;
@@ -204,7 +180,7 @@ static void sink(thread_kernel *t, thread_block *b) {
         }
         sink(t, &s->body);
         sink(t, &s->otherwise);
-        append(&out, release(&out, &list, s));
+        thread_add(&out, release(&out, &list, s));
     }
     *b = out; /* what still waits is used nowhere */
 }

@@ -486,16 +486,6 @@ static access *landed(sync_state *st, access *x) {
 
 /* ---- conflicts ----------------------------------------------------------------------------------------- */
 
-static bool may_share_bytes(buffer *a, buffer *b) {
-    const buffer *x = buffer_root(a), *y = buffer_root(b);
-    for (int i = 0; i < x->naliases; i++) {
-        if (x->alias_of[i] == y) {
-            return true;
-        }
-    }
-    return x == y;
-}
-
 /* Every axis of more than one thread has a name by which it can be reasoned about. */
 static bool has_all_axes(const thread_kernel *t) {
     for (int i = 0; i < 3; i++) {
@@ -526,7 +516,7 @@ static bool may_meet(sync_state *st, const access *a, const access *b) {
 
 static bool conflict(sync_state *st, const access *a, const access *b) {
     return (a->is_write || b->is_write) && (a->is_collective || b->is_collective) &&
-           !(a->is_atomic && b->is_atomic) && may_share_bytes(a->buffer, b->buffer) &&
+           !(a->is_atomic && b->is_atomic) && buffer_may_overlap(a->buffer, b->buffer) &&
            !(a->share && a->share == b->share) && may_meet(st, a, b);
 }
 

@@ -290,16 +290,6 @@ static int measure(const wide *w, bool with_registers, const char **why) {
 
 /* ---- depend: what forbids wide accesses ---------------------------------------------------------------- */
 
-static bool may_share_bytes(const access *x, const access *y) {
-    const buffer *a = buffer_root(x->ref->buffer), *b = buffer_root(y->ref->buffer);
-    for (int i = 0; i < a->naliases; i++) {
-        if (a->alias_of[i] == b) {
-            return true;
-        }
-    }
-    return a == b;
-}
-
 /* y's element minus x's in the same iteration, where it is one number. */
 static bool distance(wide *w, const access *x, const access *y, int64_t *d) {
     affine from, to;
@@ -332,7 +322,7 @@ static bool distance(wide *w, const access *x, const access *y, int64_t *d) {
  * of a piece. */
 static bool is_carried(wide *w, const access *store, const access *other) {
     int64_t d;
-    if (!may_share_bytes(store, other) || (!store->moves && !other->moves)) {
+    if (!buffer_may_overlap(store->ref->buffer, other->ref->buffer) || (!store->moves && !other->moves)) {
         return false;
     }
     if (!distance(w, store, other, &d)) {

@@ -465,16 +465,6 @@ static node *rewritten(sharing *x, node *e) {
 
 /* ---- statements ---------------------------------------------------------------------------------------- */
 
-static void append(thread_block *b, thread_stmt *s) {
-    s->next = NULL;
-    if (b->last) {
-        b->last->next = s;
-    } else {
-        b->first = s;
-    }
-    b->last = s;
-}
-
 /* Left to the first replica? */
 static bool is_for_first(const sharing *x, const thread_stmt *s) {
     if (!x->has_replicas || x->first_only) {
@@ -546,7 +536,7 @@ static void rewrite_block(sharing *x, thread_block *b) {
             guard->participants = SCOPE_BLOCK;
         }
         guard = guarded ? guard : NULL;
-        append(guarded ? &guard->body : &out, s);
+        thread_add(guarded ? &guard->body : &out, s);
     }
     *b = out;
 }
@@ -766,18 +756,6 @@ static void open_axes(sharing *x, thread_block *b) {
     }
 }
 
-static void splice(thread_block *b, const thread_block *more) {
-    if (!more->first) {
-        return;
-    }
-    if (b->last) {
-        b->last->next = more->first;
-    } else {
-        b->first = more->first;
-    }
-    b->last = more->last;
-}
-
 static void mark_shared(thread_stmt *s, void *user) {
     const sharing *x = user;
     s->participants = SCOPE_BLOCK;
@@ -796,7 +774,7 @@ static void lower_body(sharing *x) {
     }
     thread_walk(&body, unroll_inner, NULL);
     own_locals(x, x->w.block);
-    splice(x->w.block, &body);
+    thread_splice(x->w.block, &body);
 }
 
 void lower_parallel(lowering *l, const tile_stmt *s, thread_block *b) {
@@ -829,6 +807,6 @@ void lower_parallel(lowering *l, const tile_stmt *s, thread_block *b) {
     lower_body(x);
     l->t->nshares++;
     thread_walk(&loops, mark_shared, x);
-    splice(b, &loops);
+    thread_splice(b, &loops);
     return_results(x, b);
 }

@@ -90,16 +90,6 @@ static void touch_block(touches *list, const tile_block *b) {
     }
 }
 
-static bool may_share_bytes(buffer *a, buffer *b) {
-    const buffer *x = buffer_root(a), *y = buffer_root(b);
-    for (int i = 0; i < x->naliases; i++) {
-        if (x->alias_of[i] == y) {
-            return true;
-        }
-    }
-    return x == y;
-}
-
 /* ---- one loop ------------------------------------------------------------------------------------------ */
 
 typedef struct judging {
@@ -127,7 +117,7 @@ static const tile_stmt *definition(const tile_block *b, const var *v) {
 
 static const touch *written_in_loop(const judging *j, buffer *b) {
     for (int i = 0; i < j->all.n; i++) {
-        if (j->all.item[i].is_write && may_share_bytes(j->all.item[i].buffer, b)) {
+        if (j->all.item[i].is_write && buffer_may_overlap(j->all.item[i].buffer, b)) {
             return &j->all.item[i];
         }
     }
@@ -286,7 +276,7 @@ static const char *source_fault(judging *j, const ahead_copy *c, int order) {
     const node *src = c->s->src;
     for (int i = 0; i < j->all.n; i++) {
         const touch *w = &j->all.item[i];
-        if (!w->is_write || !may_share_bytes(w->buffer, src->buffer)) {
+        if (!w->is_write || !buffer_may_overlap(w->buffer, src->buffer)) {
             continue;
         }
         for (int64_t d = w->order < order ? 0 : 1; d < j->loop->stages; d++) {

@@ -5,22 +5,6 @@
 
 enum { MAX_BYTES = 1 << 30 }; /* of a buffer that is no tensor: far beyond every device */
 
-static const char *space_word(tg_space space) {
-    switch (space) {
-    case TG_GLOBAL:
-        return "tensor";
-    case TG_SHARED:
-        return "shared";
-    case TG_LOCAL:
-        return "local";
-    case TG_FRAGMENT:
-        return "fragment";
-    case TG_REDUCER:
-        break;
-    }
-    return "reducer";
-}
-
 static tg_buf poison_buf(tg_kernel *k) {
     return (tg_buf){build_poison(k)};
 }
@@ -84,7 +68,7 @@ static int64_t natural_align(const buffer *b) {
 
 static tg_buf allocate(tg_kernel *k, tg_loc at, tg_space space, tg_reduction reduction, const char *name,
                        const tg_shape *shape) {
-    const char *word = space_word(space);
+    const char *word = tile_space_word(space);
     name = name ? name : "buffer";
     if (!build_inside(k, at, arena_print(&k->memory, "%s '%s'", word, name)) ||
         !check_shape(k, at, word, name, shape)) {

@@ -22,6 +22,16 @@ buffer *buffer_root(buffer *b) {
     return b;
 }
 
+bool buffer_may_overlap(buffer *a, buffer *b) {
+    const buffer *x = buffer_root(a), *y = buffer_root(b);
+    for (int i = 0; i < x->naliases; i++) {
+        if (x->alias_of[i] == y) {
+            return true;
+        }
+    }
+    return x == y;
+}
+
 int64_t buffer_elements(const buffer *b) {
     int64_t rows = 1;
     for (int i = 0; i < b->rank; i++) {
@@ -733,8 +743,7 @@ bool expr_equal(const node *x, const node *y) {
     return true;
 }
 
-/* The node x with other operands, made anew so that it folds. */
-static node *remake(arena *a, const node *x, node **arg) {
+node *expr_remake(arena *a, const node *x, node *const *arg) {
     switch (x->kind) {
     case E_LOAD:
         return expr_load(a, x->at, arg[0]);
@@ -772,7 +781,7 @@ node *expr_replace(arena *a, node *x, const var *v, node *y) {
         arg[i] = expr_replace(a, x->arg[i], v, y);
         changed |= arg[i] != x->arg[i];
     }
-    return changed ? remake(a, x, arg) : x;
+    return changed ? expr_remake(a, x, arg) : x;
 }
 
 bool expr_walk(node *x, bool (*fn)(node *x, void *user), void *user) {

@@ -77,6 +77,8 @@ typedef struct buffer {
 
 /* The buffer that owns the bytes: itself, or through views. */
 buffer *buffer_root(buffer *b);
+/* One buffer, views of one, or tensors that the user says may overlap. */
+bool buffer_may_overlap(buffer *a, buffer *b);
 /* Elements of a buffer of known extents; -1 otherwise.  With pitch: up to the last element used. */
 int64_t buffer_elements(const buffer *b);
 int64_t buffer_bytes(const buffer *b);
@@ -140,6 +142,8 @@ value expr_value(const node *x);
 bool expr_is_int(const node *x, int64_t value); /* that integer constant */
 bool expr_is_const(const node *x);
 bool expr_equal(const node *x, const node *y); /* the same computation */
+/* x with other operands, made anew so that it folds. */
+node *expr_remake(arena *a, const node *x, node *const *arg);
 /* x with every use of variable v replaced by y, folded again; x itself when v does not occur. */
 node *expr_replace(arena *a, node *x, const var *v, node *y);
 /* Calls fn on x and everything below it, outermost first, until fn returns false (then returns false). */

@@ -135,6 +135,7 @@ struct tg_kernel {
 /* Host-visible threads of a block: the product of the extents. */
 int64_t tile_threads(const tg_kernel *k);
 const char *tile_scope_word(tg_scope_kind kind); /* "serial", "when", .. */
+const char *tile_space_word(tg_space space);     /* "tensor", "shared", .. */
 
 /* The whole kernel as text, a statement a line; with `lines`, "file:line" before each. */
 void tile_print(const tg_kernel *k, text *out, bool lines);

@@ -111,7 +111,7 @@ static void print_pair(const char *word, node *left, const char *between, node *
     expr_print(right, out);
 }
 
-static const char *space_word(tg_space space) {
+const char *tile_space_word(tg_space space) {
     switch (space) {
     case TG_GLOBAL:
         return "tensor";
@@ -128,7 +128,7 @@ static const char *space_word(tg_space space) {
 }
 
 static void print_alloc(const buffer *b, text *out) {
-    text_print(out, "%s %s: %s", space_word(b->space), b->name,
+    text_print(out, "%s %s: %s", tile_space_word(b->space), b->name,
                b->space == TG_REDUCER ? reduction_name(b->reduction) : "");
     text_add(out, b->space == TG_REDUCER ? " " : "");
     print_shape(b, out);

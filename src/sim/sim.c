@@ -39,63 +39,17 @@ void sim_describe(finding *f, const char *format, ...) {
 
 /* ---- expressions over arguments ------------------------------------------------------------------------ */
 
-static bool evaluate(const sim *s, const node *x, value *result);
-
-static bool evaluate_operation(const sim *s, const node *x, value *result) {
-    value a, b = {0};
-    value_fault fault = FAULT_NONE;
-    if (!evaluate(s, x->arg[0], &a) || (x->n > 1 && !evaluate(s, x->arg[1], &b))) {
-        return false;
-    }
-    if (x->n > 1 && a.type != b.type && x->op != TG_SHL && x->op != TG_SHR) {
-        a = value_cast(a, TYPE_INDEX, &fault);
-        b = value_cast(b, TYPE_INDEX, &fault);
-    }
-    *result = x->n > 1 ? value_binary(x->op, a, b, &fault) : value_unary(x->op, a, &fault);
-    return fault == FAULT_NONE;
+static bool argument_value(const var *v, const void *user, value *out) {
+    const sim *s = user;
+    *out = s->scalars[v->id];
+    return out->type != 0;
 }
 
 /* A grid or tensor extent; false when it needs more than arguments, or faults. */
-static bool evaluate(const sim *s, const node *x, value *result) {
-    value_fault fault = FAULT_NONE;
-    value a;
-    switch (x->kind) {
-    case E_CONST:
-        *result = expr_value(x);
-        return true;
-    case E_VAR:
-        *result = s->scalars[x->var->id];
-        return result->type != 0;
-    case E_OP:
-        return evaluate_operation(s, x, result);
-    case E_CHOOSE:
-        return evaluate(s, x->arg[0], &a) && evaluate(s, x->arg[a.bits != 0 ? 1 : 2], result);
-    case E_CAST:
-        if (!evaluate(s, x->arg[0], &a)) {
-            return false;
-        }
-        *result = value_cast(a, x->type, &fault);
-        return fault == FAULT_NONE;
-    case E_BITCAST:
-        if (!evaluate(s, x->arg[0], &a)) {
-            return false;
-        }
-        *result = value_bitcast(a, x->type);
-        return true;
-    case E_POISON:
-    case E_LOAD:
-    case E_BUFFER:
-    case E_REF:
-    case E_REGION:
-        break;
-    }
-    return false;
-}
-
 static bool evaluate_index(const sim *s, const node *x, int64_t *result) {
     value v;
     value_fault fault = FAULT_NONE;
-    if (!evaluate(s, x, &v)) {
+    if (!expr_evaluate(x, argument_value, s, &v)) {
         return false;
     }
     *result = value_as_int(value_cast(v, TYPE_INDEX, &fault));
