@@ -2,6 +2,7 @@
  * driver's double, where two events lie as far apart as a test says. */
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <math.h>
 
 #include "runtime/bench.h"
@@ -234,6 +235,37 @@ Test(bench, a_cache_that_cannot_be_flushed_is_said) {
     fake->alloc_code = 0;
     cr_expect_eq(bench_calls(timer, count_call, &c, 1, &how, &f), TG_OK, "and can be tried again: %s",
                  tg_error());
+}
+
+static tg_bench_figures measure_under(const char *clock) {
+    calls c = {0};
+    tg_bench_figures f = {0};
+    const char *path = getenv("TEGULA_FAKE_NVML");
+    const tg_bench_options how = {.mode = TG_BENCH_LAUNCHES, .min_samples = 100, .max_samples = 100};
+    cr_assert(path && dlopen(path, RTLD_NOW | RTLD_LOCAL), "%s", path ? path : "TEGULA_FAKE_NVML");
+    setenv("FAKE_NVML", clock, 1);
+    cr_assert_eq(bench_calls(timer, count_call, &c, 1, &how, &f), TG_OK, "%s", tg_error());
+    return f;
+}
+
+Test(bench, a_clock_that_stays_is_told) {
+    const tg_bench_figures f = measure_under("1980 1965 1980");
+    cr_expect_not(f.is_noisy);
+    cr_expect_eq(f.clock_mhz, 1980);
+}
+
+Test(bench, a_clock_that_falls_makes_a_figure_noisy) {
+    const tg_bench_figures f = measure_under("1980 1980 1400 1980");
+    cr_expect(f.is_noisy, "equal times all the same");
+    cr_expect_eq(f.clock_mhz, 1980);
+}
+
+Test(bench, what_is_missing_is_an_argument_error) {
+    tg_bench_figures f;
+    cr_expect_eq(tg_bench_calls(NULL, NULL, 1, NULL, &f), TG_EARG);
+    cr_expect_eq(tg_bench_calls(count_call, NULL, 1, NULL, NULL), TG_EARG);
+    cr_expect_eq(tg_bench(NULL, TG_CONFIG(N, 1), 1, 2, NULL, NULL, &f), TG_EARG);
+    cr_expect_eq(tg_bench(NULL, TG_CONFIG(N, 1), 1, 0, NULL, NULL, &f), TG_EARG);
 }
 
 Test(bench, programs_time_calls_on_the_current_device) {

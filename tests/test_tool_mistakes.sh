@@ -22,6 +22,8 @@ expect 2 "several values are for bench and tune" emit thread_naive -p N=1024,409
 expect 2 "expected auto, sim or cuda:N" run thread_naive --device gpu
 expect 2 "expected auto, sim or cuda:N" run thread_naive --device cuda:-1
 expect 2 "unknown GPU 'a10', did you mean a100\?" emit thread_naive --gpu a10
+expect 2 "-o: the name of the file is empty" emit thread_naive -o ""
+expect 2 "unknown kernel 'own.c': a file of kernels is named by -k" emit own.c
 expect 2 "unknown target 'sm_91', did you mean sm_90\?" emit thread_naive --target sm_91
 expect 2 "unknown stage 'cud', did you mean cuda\?" emit thread_naive --stage cud
 expect 2 "expected an integer from 0" run thread_naive --seed -1

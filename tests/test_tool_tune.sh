@@ -46,6 +46,8 @@ holds "equal code is measured once" [ "$(grep '"kernel":"twins".*"num_threads":1
 
 expect 2 "4 rejected: tune.c:[0-9]+: not supported: threads in sevens and three" $tune never_legal
 expect 2 "untunable has no tunables: there is nothing to tune" $tune untunable
+expect 2 "^tegula: the configuration has 'nm_threads', which 'unchanged' does not ask for: did you mean 'num_threads'" \
+    $tune unchanged -p nm_threads=32,64
 expect 2 "tune needs kernels, or --suite" tune
 expect 2 "there is no suite" $tune --suite nothing
 expect 2 "unknown kernel 'unchangd', did you mean unchanged" $tune unchangd

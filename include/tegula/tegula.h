@@ -82,7 +82,7 @@ typedef struct {
     tg_param p[TG_MAX_CONFIG];
 } tg_config;
 
-/* Sets or replaces one value.  TG_OK, or TG_EARG when all TG_MAX_CONFIG places are taken. */
+/* Sets or replaces one value.  TG_OK, or TG_EARG for a NULL and when all TG_MAX_CONFIG places are taken. */
 TG_API int tg_config_set(tg_config *config, const char *name, int64_t value);
 /* True and the value through `value` (may be NULL) when the configuration has the name. */
 TG_API bool tg_config_get(const tg_config *config, const char *name, int64_t *value);
@@ -477,9 +477,10 @@ typedef struct tg_bench_figures {
     double interval_us;                        /* half the width of the 95 % interval of the median */
     int samples;                               /* timed, after the warm-up */
     int launches;                              /* calls in a sample: 1 in cold mode */
-    bool is_noisy;                             /* the interval is wider than 1 % and 0.5 us, either way */
-    bool gave_up;                              /* .give_up_us ended it */
-    int clock_mhz;                             /* of the SMs while samples ran; 0: the driver does not say */
+    /* The interval is wider than 1 % and 0.5 us, either way, or the clock of the SMs fell by more than 5 %. */
+    bool is_noisy;
+    bool gave_up;  /* .give_up_us ended it */
+    int clock_mhz; /* of the SMs while samples ran; 0: the driver does not say */
 } tg_bench_figures;
 
 /* One call of what is to be timed, on `stream`, with set number `set` of its arguments: one launch or several,

@@ -42,6 +42,9 @@ static int config_find(const tg_config *config, const char *name) {
 }
 
 int tg_config_set(tg_config *config, const char *name, int64_t v) {
+    if (!config || !name || config->n < 0 || config->n > TG_MAX_CONFIG) {
+        return TG_EARG;
+    }
     int i = config_find(config, name);
     if (i < 0) {
         if (config->n >= TG_MAX_CONFIG) {
@@ -54,7 +57,7 @@ int tg_config_set(tg_config *config, const char *name, int64_t v) {
 }
 
 bool tg_config_get(const tg_config *config, const char *name, int64_t *v) {
-    int i = config_find(config, name);
+    int i = config && name ? config_find(config, name) : -1;
     if (i >= 0 && v) {
         *v = config->p[i].value;
     }

@@ -21,6 +21,7 @@ static const double default_seconds = 0.1, default_warm_up = 0.025;
 static const double graph_us = 4000.0; /* of a replay: events tell 0.5 us */
 static const double flush_us = 60.0;   /* of a flush: enough to launch a call of several kernels behind it */
 static const double noise_share = 0.01, event_us = 0.5;
+static const double steady_clock = 0.95; /* of the highest reading: below it, samples were throttled */
 
 struct bench_timer {
     device_handle *device;
@@ -43,6 +44,7 @@ typedef struct {
     api_graph_exec replay;
     double *us;
     int n;
+    int clock_mhz, low_mhz, high_mhz; /* the last reading, the least and the most; 0: none */
 } measurement;
 
 static int driver_call(const bench_timer *t, const char *name, api_result code) {
@@ -252,6 +254,16 @@ static int count_samples(const measurement *m, double sample_us) {
                                          : (int)wanted;
 }
 
+/* After a batch, while the GPU still has the clock that it ran with. */
+static void read_clock(measurement *m) {
+    const int mhz = bench_clock_mhz(m->t->device);
+    if (mhz > 0) {
+        m->clock_mhz = mhz;
+        m->low_mhz = m->low_mhz == 0 || mhz < m->low_mhz ? mhz : m->low_mhz;
+        m->high_mhz = mhz > m->high_mhz ? mhz : m->high_mhz;
+    }
+}
+
 static int measure(measurement *m, tg_bench_figures *figures) {
     double sample_us = 0.0;
     int code = prepare(m, &sample_us);
@@ -263,18 +275,18 @@ static int measure(measurement *m, tg_bench_figures *figures) {
     if (!m->us) {
         return error_set(TG_ENOMEM, "no memory for %d samples", wanted);
     }
-    int clock_mhz = 0;
     do {
         const int least = m->n == 0 && m->how.min_samples < BATCH ? m->how.min_samples : BATCH;
         code = sample_batch(m, wanted - m->n < least ? wanted - m->n : least);
         if (code != TG_OK) {
             return code;
         }
-        clock_mhz = m->n == wanted || !clock_mhz ? bench_clock_mhz(m->t->device) : clock_mhz;
+        read_clock(m);
         bench_summarise(m->us, m->n, figures);
     } while (m->n < wanted && !is_enough(m, figures));
     figures->launches = m->launches;
-    figures->clock_mhz = clock_mhz;
+    figures->clock_mhz = m->clock_mhz;
+    figures->is_noisy = figures->is_noisy || m->low_mhz < steady_clock * m->high_mhz;
     return TG_OK;
 }
 
@@ -365,6 +377,9 @@ int tg_bench_calls(tg_bench_call *call, void *user, int nsets, const tg_bench_op
                    tg_bench_figures *figures) {
     device_handle *d = NULL;
     bench_timer *t = NULL;
+    if (!call || !figures) {
+        return error_set(TG_EARG, "a measurement needs a call and a place for its figures");
+    }
     *figures = (tg_bench_figures){0};
     int code = device_open_current(&d);
     code = code ? code : bench_open(d, &t);
@@ -389,5 +404,8 @@ static int launch_set(void *user, int set, void *stream) {
 int tg_bench(tg_jit *jit, tg_config config, int nsets, int nargs, const tg_arg *args,
              const tg_bench_options *options, tg_bench_figures *figures) {
     launch_of_set l = {jit, config, nargs, args};
+    if (nargs < 0 || (nargs > 0 && !args)) {
+        return error_set(TG_EARG, "a measurement needs the %d arguments of each set", nargs);
+    }
     return tg_bench_calls(launch_set, &l, nsets, options, figures);
 }

@@ -743,6 +743,7 @@ static void describe(const binding *b, const launch_figures *f, tg_kernel_info *
 
 int tg_info(tg_jit *jit, tg_config config, tg_kernel_info *info) {
     int status = check_call(jit, &config);
+    status = status || info ? status : error_set(TG_EARG, "tg_info needs a place for what it tells");
     const api_driver *driver = status ? NULL : api_driver_open();
     if (!driver) {
         return status ? status : TG_ENODEVICE;

@@ -523,6 +523,9 @@ int launch_run(launch_kernel *k, void *stream, int nargs, const tg_arg *args) {
     if (nargs != plan->nargs) {
         return error_set(TG_EARG, "'%s' takes %d arguments, %d are given", plan->name, plan->nargs, nargs);
     }
+    if (nargs > 0 && !args) {
+        return error_set(TG_EARG, "the arguments of '%s' are NULL", plan->name);
+    }
     int status = launch_take_failure(k);
     if (status != TG_OK) {
         return error_prefix(status, "in an earlier launch of '%s': ", plan->name);

@@ -506,6 +506,9 @@ static int run(tuning *t, tg_tune_result *result) {
 
 int tg_tune(tg_jit *jit, tg_config params, int nconfigs, const tg_config *configs, int nargs,
             const tg_arg *args, const tg_tune_options *options, tg_tune_result *result) {
+    if (!result) {
+        return error_set(TG_EARG, "tg_tune needs a place for its result");
+    }
     *result = (tg_tune_result){0};
     if (!jit || nconfigs < 1 || !configs || nargs < 0 || (nargs > 0 && !args)) {
         return error_set(TG_EARG, "tg_tune needs a tg_jit, configurations and arguments");

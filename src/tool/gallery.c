@@ -261,8 +261,13 @@ const gallery_kernel *gallery_find(const gallery *g, const char *name) {
             names[n++] = g->item[i].name;
         }
     }
+    const char *ending = strrchr(name, '.');
+    const bool is_file = ending && (strcmp(ending, ".c") == 0 || strcmp(ending, ".so") == 0);
     const char *hint = nearest_hint(name, names, n);
-    tool_fail(STATUS_FAULTY, "unknown kernel '%s'%s", name, *hint ? hint : "; 'tegula list' names them");
+    tool_fail(STATUS_FAULTY, "unknown kernel '%s'%s", name,
+              is_file ? ": a file of kernels is named by -k"
+              : *hint ? hint
+                      : "; 'tegula list' names them");
     return NULL;
 }
 

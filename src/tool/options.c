@@ -386,6 +386,10 @@ static bool take_option(options *o, const option_row *row, const char *word, tex
     char *place = (char *)o + row->place;
     switch (row->kind) {
     case O_TEXT:
+        if (row->letter == 'o' && !*word) {
+            text_add(error, "-o: the name of the file is empty");
+            return false;
+        }
         *(const char **)(void *)place = arena_copy(&o->memory, word);
         return true;
     case O_FLAG:

@@ -241,10 +241,16 @@ static int open_subject(const gallery *g, const device_row *gpu, const target *t
     p->s.why = &why;
     status = subject_build(&p->one, &how, &p->s);
     p->s.why = NULL;
-    const bool is_usable = p->s.result.kernel && p->s.result.kernel->nparams > 0;
+    const tg_kernel *k = p->s.result.kernel;
+    const bool is_misnamed =
+        status && k && k->errors.n && strstr(k->errors.message[0].text, "does not ask for");
+    const bool is_usable = k && k->nparams > 0 && !is_misnamed;
     if (status &&
         !is_usable) { /* the defaults may be illegal; a kernel that never comes to its tunables is faulty */
-        tool_fail(status, "%s", why.s ? why.s : "the kernel cannot be built");
+        tool_fail(status, "%s",
+                  is_misnamed ? k->errors.message[0].text
+                  : why.s     ? why.s
+                              : "the kernel cannot be built");
     }
     text_free(&why);
     return is_usable ? STATUS_GOOD
