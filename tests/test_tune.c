@@ -105,6 +105,7 @@ Test(tune, records_ship_in_memory_and_the_newest_source_counts) {
     cr_assert_eq(tg_tuned_memory("no record\n", 10), TG_OK);
     cr_expect_eq(threads_of(TG_CONFIG(N, 1000)), 96, "a source without records does not hide others");
     cr_expect_eq(tg_tuned_memory(NULL, 3), TG_EARG);
+    cr_expect_eq(tg_tuned_memory(NULL, 0), TG_OK);
     cr_expect_eq(tg_tuned_file("/nowhere/tuned.jsonl"), TG_EARG);
     cr_expect(strstr(tg_error(), "/nowhere/tuned.jsonl"));
 }

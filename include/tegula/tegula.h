@@ -82,7 +82,8 @@ typedef struct {
     tg_param p[TG_MAX_CONFIG];
 } tg_config;
 
-/* Sets or replaces one value.  TG_OK, or TG_EARG for a NULL and when all TG_MAX_CONFIG places are taken. */
+/* Sets or replaces one value.  TG_OK, or TG_EARG for a NULL and when all TG_MAX_CONFIG places are taken;
+ * tg_error() stays as it is. */
 TG_API int tg_config_set(tg_config *config, const char *name, int64_t value);
 /* True and the value through `value` (may be NULL) when the configuration has the name. */
 TG_API bool tg_config_get(const tg_config *config, const char *name, int64_t *value);

@@ -122,5 +122,5 @@ int tg_tuned_memory(const void *bytes, size_t size) {
         return has_memory ? error_set(TG_EARG, "tg_tuned_memory: the bytes are NULL")
                           : error_set(TG_ENOMEM, "no memory for records");
     }
-    return keep(s, records_parse(bytes, size, &s->records), "tuned records in memory");
+    return keep(s, records_parse(bytes ? bytes : "", size, &s->records), "tuned records in memory");
 }
