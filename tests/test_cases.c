@@ -1,5 +1,39 @@
 /* test_cases.c -- small kernels that have broken tile compilers: swept over sizes, threads and stages, held against
- * values worked out here, by the tile reference and by the simulator.  Kernels are those of case_kernels.c. */
+ * values worked out here, by the tile reference and by the simulator.  Kernels are those of case_kernels.c.
+ *
+ * Where each kind is held; numbers are those that TileLang's tracker gave to the reports the kinds began with.
+ *
+ *     pipelines
+ *         2668 1792 3031 2309      test_case_data: pipelines           2651 2505     here
+ *         1799 1210 1263 2876 3137 test_case_data: a_tile_is_that_of.. here: what_decides..; test_pipeline: conditional
+ *         each by its text too     test_pipeline, test_pipeline_sync; random ones: the generator
+ *     barriers
+ *         2698 2556 1841 1257 2293 and one buffer for two passes: test_sync
+ *         2613 1026 2187 2188      here                                2699 2703     test_lower: fill_shared
+ *         2612                     refused: test_sync_refused, test_build_errors
+ *     reductions                   test_reducer (2408 2524 2542 2399 2305 1719 3033); 2624 here
+ *         2697 3270                test_case_data: no_number..         2568 2998     refused: test_build_errors
+ *     layouts
+ *         2957 2948 2396 2395 1744 2307 1374 2398 2616 1549 678 814: test_parallel
+ *         2394                     test_copy                           2714          test_case_data: any_of_rows
+ *         2682 2853 3060 1601 871  test_case_data: types and conditions, test_lower: vectorized
+ *     bounds and places
+ *         2543 2554                here                                2526          test_case_data: views
+ *         2529 2581 2527 2564 1303 1304: test_copy                     1237 1008     test_case_data: places, test_copy
+ *         2979 1993                test_build_errors, test_launch      2963          gemv_q4 in test_gallery
+ *         2943 995 1355 3001 2638 2882 3024: test_value, test_expr, test_sim_ops
+ *     atomics and types
+ *         2959, truths as bytes    here                                2537          here: padded_with_a_value
+ *         2944 2670 2985 2635 2575 test_value, test_sim_ops, test_copy
+ *     compile, cache, tune
+ *         2358 1935 2950 279 339 1967 2370: test_jit, test_cache       2756 830      test_launch, test_nvrtc
+ *         480 349 1630 778 1122    test_tool_tune.sh, test_tune        1977          nothing of a file is in a key
+ *     known at launch
+ *         968 708 290              test_copy, test_parallel, test_case_data
+ *         215 1300 1069            test_lowering_time
+ *
+ * What there are no words for yet has no test: products of tiles (2593 3032 3004 2928), producer warps (2346), types of
+ * less than 16 bits for floats, orders of memory for atomics (2688), annotations of layouts. */
 #include "lower_run.h"
 
 /* clang-format off */
