@@ -314,11 +314,10 @@ static int verify(const options *o, gallery *g) {
         report_config(&e->config, &out);
         text_add(&out, "\n");
     }
-    text_print(
-        &out,
-        "%s %s: made by tegula %s; %d entries: %d as they would be made now, %d stale, %d not known here\n",
-        count[STALE] ? "FAILED" : "ok", o->verify, pack_build(p), pack_count(p), count[FRESH], count[STALE],
-        count[UNKNOWN]);
+    text_print(&out,
+               "%s %s: made by tegula %s; %d %s: %d as they would be made now, %d stale, %d not known here\n",
+               count[STALE] ? "FAILED" : "ok", o->verify, pack_build(p), pack_count(p),
+               pack_count(p) == 1 ? "entry" : "entries", count[FRESH], count[STALE], count[UNKNOWN]);
     tg_pack_close(p);
     const int status = report_text(o, &out);
     return status ? status : count[STALE] ? STATUS_WRONG : STATUS_GOOD;
