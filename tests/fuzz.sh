@@ -45,7 +45,7 @@ for fuzzer in ${FUZZERS:-tests/fuzz/fuzz_*.c}; do
     esac
     if "$clang" -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iinclude -Isrc "$fuzzer" \
         "$work"/objects/*.o "$rest" -lyaml -lm -lpthread -ldl -o "$work/$name" >"$work/log" 2>&1 &&
-        seed "$work/$name" && (cd "$work" && "./$name" -max_total_time="${FUZZ_SECONDS:-5}" -max_len=4096 \
+        seed "$work/$name" && (cd "$work" && "./$name" -max_total_time="${FUZZ_SECONDS:-3}" -max_len=4096 \
             -rss_limit_mb=1024 -close_fd_mask=3 "$name.corpus") >"$work/log" 2>&1; then
         passed=$((passed + 1))
     else

@@ -29,6 +29,21 @@ shows "atomic +reduced\[tid_n\] +1 x 4 B +1 wavefront, 1 needed"
 report thread_vectorized_split_k
 shows "load +matrix\[row, col : \+8\] +32 x 16 B +16 sectors, 16 needed +100 %"
 shows "matrix: 8 elements at once, the widest there is"
+# A row of the user's own, one in place of a known one, and what is wrong with them.
+sed -n '/^a6000:/,/^$/p' examples/devices.yaml | sed 's/^a6000:/mine:/;s/sms: .*/sms: 16/' >"$work/devices.yaml"
+sed -n '/^a6000:/,/^$/p' examples/devices.yaml | sed 's/sms: .*/sms: 33/' >>"$work/devices.yaml"
+TEGULA_DEVICES=$work/devices.yaml
+export TEGULA_DEVICES
+expect 0 "\(sm_86\): 16 multiprocessors, 768 GB/s" explain thread_naive --gpu mine
+expect 0 "; 1 of 33 multiprocessors get no block" explain thread_naive --gpu a6000
+expect 0 "; 100 of 132 multiprocessors get no block" explain thread_naive --gpu h200
+expect 2 "unknown GPU 'mines', did you mean mine" explain thread_naive --gpu mines
+echo 'mine: {sms: 0}' >"$work/devices.yaml"
+expect 2 "TEGULA_DEVICES: $work/devices.yaml:1:13: error" explain thread_naive --gpu h200
+TEGULA_DEVICES=$work/nothing.yaml
+expect 2 "TEGULA_DEVICES: .*nothing.yaml" explain thread_naive --gpu h200
+unset TEGULA_DEVICES
+
 report thread_naive --gpu a6000
 shows "load +matrix\[row, col\] +32 x 2 B +32 sectors, 2 needed"
 shows "load +matrix_shared\[tid_n, k\] +32 x 2 B +32 wavefronts, 1 needed +3.125 %"

@@ -2,10 +2,12 @@
 #include "tool/devices.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gallery_files.h"
 #include "tool/nearest.h"
+#include "tool/npy.h"
 #include "tool/tool.h"
 #include "tool/yaml.h"
 
@@ -87,20 +89,55 @@ bool devices_read(arena *a, const char *file, const char *bytes, size_t size, de
     return true;
 }
 
-static const devices *built_in(arena *a) {
+static bool read_built_in(arena *a, devices *all) {
     static const char file[] = "examples/devices.yaml";
-    devices *all = ARENA_NEW(a, devices);
     text error = {0};
     for (int i = 0; i < tg_gallery_files_n; i++) {
         const char *bytes = tg_gallery_files[i].text;
         if (strcmp(tg_gallery_files[i].name, file) == 0 &&
             devices_read(a, file, bytes, strlen(bytes), all, &error)) {
-            return all;
+            return true;
         }
     }
     tool_fail(STATUS_WRONG, "%s", error.s ? error.s : "examples/devices.yaml is not in this build");
     text_free(&error);
-    return NULL;
+    return false;
+}
+
+static int read_own(arena *a, const char *path, devices *own) {
+    text error = {0};
+    size_t size = 0;
+    char *bytes = npy_load(path, &size, &error);
+    const bool is_good = bytes && devices_read(a, path, bytes, size, own, &error);
+    const int status = is_good ? STATUS_GOOD : tool_fail(STATUS_FAULTY, "TEGULA_DEVICES: %s", error.s);
+    text_free(&error);
+    free(bytes);
+    return status;
+}
+
+static bool has_gpu(const devices *all, const char *gpu) {
+    for (int i = 0; i < all->n; i++) {
+        if (strcmp(all->item[i].gpu, gpu) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The user's rows, then those of the command that the user has no other for. */
+static int read_all(arena *a, devices *all) {
+    const char *path = getenv("TEGULA_DEVICES");
+    devices *known = ARENA_NEW(a, devices);
+    int status = path && path[0] ? read_own(a, path, all) : STATUS_GOOD;
+    if (!status && !read_built_in(a, known)) {
+        status = STATUS_WRONG;
+    }
+    for (int i = 0; i < known->n && !status && all->n < DEVICES_MAX; i++) {
+        if (!has_gpu(all, known->item[i].gpu)) {
+            all->item[all->n++] = known->item[i];
+        }
+    }
+    return status;
 }
 
 static const device_row *find_gpu(const devices *all, const char *name) {
@@ -142,9 +179,10 @@ int devices_choose(const options *o, const char *otherwise, arena *a, const devi
                    const target **out) {
     *gpu = NULL;
     if (o->gpu || !o->target) {
-        const devices *all = built_in(a);
-        if (!all) {
-            return STATUS_WRONG;
+        devices *all = ARENA_NEW(a, devices);
+        const int status = read_all(a, all);
+        if (status) {
+            return status;
         }
         *gpu = find_gpu(all, o->gpu ? o->gpu : otherwise);
         if (!*gpu) {

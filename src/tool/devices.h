@@ -1,4 +1,5 @@
-/* devices.h -- GPUs by name: the rows of examples/devices.yaml, which the command carries with it.
+/* devices.h -- GPUs by name: the rows of the file that TEGULA_DEVICES names, then those of examples/devices.yaml,
+ * which the command carries with it.
  *
  *     a100:
  *         name: NVIDIA A100-SXM4-80GB     what the driver calls it

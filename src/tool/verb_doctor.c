@@ -24,6 +24,7 @@ static const char *const variables[] = {
     "TEGULA_CACHE_SIZE",
     "TEGULA_NO_CACHE",
     "TEGULA_TUNED",
+    "TEGULA_DEVICES",
     "TEGULA_NVRTC",
     "TEGULA_LIBCUDA",
     "TEGULA_CUBLAS",

@@ -10,7 +10,7 @@ export TMPDIR="$work" # what the command leaves behind would show here
 TEGULA_CACHE_DIR=$work/cache
 XDG_STATE_HOME=$work/state
 export TEGULA_CACHE_DIR XDG_STATE_HOME
-unset TEGULA_TUNED TEGULA_NO_CACHE TEGULA_DUMP TEGULA_NVRTC TEGULA_LIBCUDA
+unset TEGULA_TUNED TEGULA_DEVICES TEGULA_NO_CACHE TEGULA_DUMP TEGULA_NVRTC TEGULA_LIBCUDA
 mistakes=tests/tool/mistakes.c
 
 pass() {
