@@ -20,26 +20,13 @@
 #include "tool/tool.h"
 
 static const char *const variables[] = {
-    "TEGULA_CACHE_DIR",
-    "TEGULA_CACHE_SIZE",
-    "TEGULA_NO_CACHE",
-    "TEGULA_TUNED",
-    "TEGULA_DEVICES",
-    "TEGULA_NVRTC",
-    "TEGULA_LIBCUDA",
-    "TEGULA_CUBLAS",
-    "TEGULA_DUMP",
-    "TEGULA_DUMP_DIR",
-    "TEGULA_LOG",
-    "CUDA_HOME",
-    "CUDA_PATH",
-    "CUDA_VISIBLE_DEVICES",
-    "CUDA_CACHE_DISABLE",
-    "XDG_CACHE_HOME",
-    "XDG_STATE_HOME",
-    "CC",
-    "NO_COLOR",
-    "LD_LIBRARY_PATH",
+    "TEGULA_CACHE_DIR", "TEGULA_CACHE_SIZE",    "TEGULA_NO_CACHE",
+    "TEGULA_TUNED",     "TEGULA_DEVICES",       "TEGULA_NVRTC",
+    "TEGULA_LIBCUDA",   "TEGULA_CUBLAS",        "TEGULA_DUMP",
+    "TEGULA_DUMP_DIR",  "TEGULA_LOG",           "CUDA_HOME",
+    "CUDA_PATH",        "CUDA_VISIBLE_DEVICES", "CUDA_CACHE_DISABLE",
+    "XDG_CACHE_HOME",   "XDG_STATE_HOME",       "CC",
+    "NO_COLOR",         "LD_LIBRARY_PATH",
 };
 enum { NVARIABLES = sizeof variables / sizeof variables[0] };
 

@@ -119,7 +119,7 @@ static int replay(const options *o, tune *t) {
 
 static int tune_kernels(const options *o, gallery *g) {
     options with = *o; /* and the kernels of the suite */
-    tune t = {.o = &with, .g = g, .file = {-1}};
+    tune t = {.o = &with, .g = g, .file = {.descriptor = -1}};
     char *path = o->replay ? NULL : records_path(o->records);
     t.path = path;
     int status = o->suite ? suite_add(g, o->suite, &with) : STATUS_GOOD;
