@@ -1,15 +1,15 @@
-/* build.c -- life of a kernel, its configuration and its launch arguments; see build.h for the other parts.
- */
+/* build.c -- life of a kernel, its configuration and its launch arguments; see build.h for the other parts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "dsl/build.h"
+#include "dsl/config.h"
 
 static _Thread_local tg_kernel *current;
 static _Thread_local bool complained; /* tg_now() without a kernel: one message until the next tg_begin() */
 
-/* ---- version, element types, configurations ------------------------------------------------------------ */
+/* ---- version, element types ---------------------------------------------------------------------------- */
 
 const char *tg_version(void) {
     return TG_VERSION;
@@ -30,38 +30,6 @@ int64_t tg_dtype_named(const char *name) {
         }
     }
     return 0;
-}
-
-static int config_find(const tg_config *config, const char *name) {
-    for (int i = 0; i < config->n && i < TG_MAX_CONFIG; i++) {
-        if (config->p[i].name && strcmp(config->p[i].name, name) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-int tg_config_set(tg_config *config, const char *name, int64_t v) {
-    if (!config || !name || config->n < 0 || config->n > TG_MAX_CONFIG) {
-        return TG_EARG;
-    }
-    int i = config_find(config, name);
-    if (i < 0) {
-        if (config->n >= TG_MAX_CONFIG) {
-            return TG_EARG;
-        }
-        i = config->n++;
-    }
-    config->p[i] = (tg_param){name, v};
-    return TG_OK;
-}
-
-bool tg_config_get(const tg_config *config, const char *name, int64_t *v) {
-    int i = config && name ? config_find(config, name) : -1;
-    if (i >= 0 && v) {
-        *v = config->p[i].value;
-    }
-    return i >= 0;
 }
 
 /* ---- shared by the builder's files --------------------------------------------------------------------- */

@@ -24,16 +24,18 @@ int reference_failed(const subject *s, int code, const text *error) {
                                          : "an internal fault");
 }
 
-static void call_reference(const options *o, const subject *s, reference_function *reference,
-                           arguments *all) {
+static void call_reference(const options *o, const subject *s, reference_function *reference, arguments *all,
+                           config_reads *reads) {
     void *args[INPUTS_MAX];
-    const tg_config config = inputs_config(s, all);
+    reads->of = inputs_config(s, all);
     for (int i = 0; i < all->n; i++) {
         argument *a = &all->item[i];
         args[i] = a->is_tensor ? a->wanted : &a->scalar.bits;
     }
     child_phase(PHASE_RUNNING, o);
-    reference(&config, args);
+    config_watch(reads);
+    reference(&reads->of, args);
+    config_watch(NULL);
     child_phase(PHASE_OTHER, o);
 }
 
@@ -69,6 +71,6 @@ int reference_compute(const options *o, const subject *s, arguments *all, refere
     if (!reference) {
         return run_tile_reference(o, s, all, out);
     }
-    call_reference(o, s, reference, all);
+    call_reference(o, s, reference, all, &out->reads);
     return STATUS_GOOD;
 }

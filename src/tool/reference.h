@@ -2,11 +2,13 @@
 #ifndef TOOL_REFERENCE_H
 #define TOOL_REFERENCE_H
 
+#include "dsl/config.h"
 #include "sim/tile_reference.h"
 #include "tool/inputs.h"
 
 typedef struct reference_run {
     bool is_own;           /* the kernel's NAME_reference */
+    config_reads reads;    /* what that one asked of its configuration */
     reference_result tile; /* otherwise; free it with reference_free() in any case */
 } reference_run;
 

@@ -1,7 +1,8 @@
 /* tune_gpu.c -- the process that has the GPU: runs compiled points, compares, times; alone on the device.
  *
  * Arguments stay on the device from point to point, and from kernel to kernel where names, shapes and reference are
- * the same: only what a kernel writes is set back before its result is looked at.  After an error that leaves the
+ * the same: only what a kernel writes is set back before its result is looked at.  The reference is asked again for a
+ * point in which something has another value that it looked at the last time.  After an error that leaves the
  * context unusable the process answers and ends; the master starts another. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
@@ -29,10 +30,9 @@ typedef struct prepared {
     void *address[BENCH_MAX_SETS][INPUTS_MAX];
     tg_arg args[BENCH_MAX_SETS][INPUTS_MAX];
     void *good[INPUTS_MAX]; /* a result that was compared and is right; NULL */
-    tg_config made_for;     /* tunables of the point */
-    bool depends; /* what must come out depends on tunables: the reference is asked for every point */
-    int nasked;
-    const char *asked[TG_MAX_CONFIG]; /* tunables on which it was seen not to depend */
+    bool is_own;            /* a reference of the kernel's own has said what must come out */
+    config_reads reads;     /* what it asked for */
+    arena names;            /* in `reads`: they live longer than the point */
 } prepared;
 
 typedef struct session {
@@ -139,15 +139,24 @@ static bool is_prepared(const prepared *now, const tune_problem *p, const subjec
     if (!is || now->of == p) {
         return is;
     }
-    return reference && !now->depends && reference == now->reference &&
-           gallery_inputs(s->kernel) == now->inputs && same_inputs(now->of->kernel->row, p->kernel->row) &&
+    return reference && reference == now->reference && gallery_inputs(s->kernel) == now->inputs &&
+           same_inputs(now->of->kernel->row, p->kernel->row) &&
            records_same_config(&now->of->params, &p->params);
+}
+
+static void forget_wanted(prepared *now) {
+    for (int i = 0; i < now->all.n; i++) {
+        free(now->good[i]);
+        now->good[i] = NULL;
+    }
+    arena_free(&now->names);
+    now->names = (arena){0};
 }
 
 static void forget(session *x) {
     prepared *now = &x->now;
+    forget_wanted(now);
     for (int i = 0; i < now->all.n; i++) {
-        free(now->good[i]);
         for (int j = 0; j < now->nsets; j++) {
             device_free(x->device, now->address[j][i]);
         }
@@ -214,70 +223,30 @@ static int upload(session *x) {
 }
 
 static int compute_reference(session *x, const subject *s) {
+    prepared *now = &x->now;
     reference_run run = {0};
-    for (int i = 0; i < x->now.all.n; i++) {
-        const argument *a = &x->now.all.item[i];
+    forget_wanted(now);
+    for (int i = 0; i < now->all.n; i++) {
+        const argument *a = &now->all.item[i];
         if (a->is_tensor && a->is_written) {
             memcpy(a->wanted, a->before, a->bytes);
         }
     }
-    const int status = reference_compute(x->t->o, s, &x->now.all, &run);
+    const int status = reference_compute(x->t->o, s, &now->all, &run);
     reference_free(&run.tile);
-    return status;
+    now->is_own = run.is_own;
+    now->reads = run.reads;
+    for (int i = 0; i < now->reads.of.n; i++) {
+        now->reads.of.p[i].name = arena_copy(&now->names, now->reads.of.p[i].name);
+    }
+    return status || !now->names.failed ? status : tool_fail(STATUS_FAULTY, "out of memory");
 }
 
-/* True when the reference computes the same for `other`; leaves `wanted` as it is. */
-static bool computes_same(session *x, const subject *other) {
-    prepared *now = &x->now;
-    void *kept[INPUTS_MAX] = {NULL};
-    bool is_same = true;
-    for (int i = 0; i < now->all.n; i++) {
-        const argument *a = &now->all.item[i];
-        kept[i] = a->is_tensor && a->is_written ? malloc(a->bytes + 1) : NULL;
-        if (kept[i]) {
-            memcpy(kept[i], a->wanted, a->bytes);
-        }
-    }
-    is_same = compute_reference(x, other) == STATUS_GOOD;
-    for (int i = 0; i < now->all.n; i++) {
-        const argument *a = &now->all.item[i];
-        if (kept[i]) {
-            is_same = is_same && memcmp(kept[i], a->wanted, a->bytes) == 0;
-            memcpy(a->wanted, kept[i], a->bytes);
-        }
-        free(kept[i]);
-    }
-    return is_same;
-}
-
-static bool was_asked(const prepared *now, const char *tunable) {
-    for (int i = 0; i < now->nasked; i++) {
-        if (strcmp(now->asked[i], tunable) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A kernel's own reference sees the configuration, and may compute something else for other tunables: it is asked again
- * by the first point in which a tunable has another value than in the point that the arguments were made for.  (What a
- * kernel means without a reference does not depend on how it is scheduled.) */
-static void ask_dependence(session *x, int problem, int point, const subject *s) {
-    prepared *now = &x->now;
-    const tune_problem *p = &x->t->problems[problem];
-    const tg_config config = tune_config(p, point);
-    bool is_new = false;
-    for (int i = 0; i < config.n && now->reference && !now->depends; i++) {
-        int64_t made_for = 0;
-        if (tg_config_get(&now->made_for, config.p[i].name, &made_for) && made_for == config.p[i].value) {
-            continue;
-        }
-        if (!was_asked(now, config.p[i].name) && now->nasked < TG_MAX_CONFIG) {
-            now->asked[now->nasked++] = config.p[i].name;
-            is_new = true;
-        }
-    }
-    now->depends = now->depends || (is_new && !computes_same(x, s));
+/* Whether what the reference said last holds for this point too.  (What a kernel means without a reference of its own
+ * does not depend on how it is scheduled.) */
+static bool is_wanted_of(const prepared *now, const subject *s) {
+    const tg_config config = inputs_config(s, &now->all);
+    return !now->is_own || config_reads_same(&now->reads, &config);
 }
 
 static bool faulty(session *x, int problem, const char *why) {
@@ -311,7 +280,6 @@ static bool prepare(session *x, int problem, int point) {
     if (status) {
         return faulty(x, problem, "its arguments or its reference cannot be made (see above)");
     }
-    x->now.made_for = tune_config(p, point);
     if (upload(x) != TG_OK) {
         return faulty(x, problem, tg_error());
     }
@@ -391,7 +359,6 @@ static opened open_call(session *x, int problem, int point, bool may_prepare, ca
             return FAULTY_PROBLEM;
         }
     }
-    ask_dependence(x, problem, point, &c->s);
     c->jit = calloc((size_t)c->s.nsteps, sizeof(tg_jit *));
     int code = c->jit ? TG_OK : TG_ENOMEM;
     for (int i = 0; i < c->s.nsteps && !code; i++) {
@@ -481,22 +448,11 @@ static bool compare_all(call *c) {
     return true;
 }
 
-static void forget_good(prepared *now) {
-    for (int i = 0; i < now->all.n; i++) {
-        free(now->good[i]);
-        now->good[i] = NULL;
-    }
-}
-
-/* Where the reference depends on tunables, this point's own says what is right. */
 static bool compare_by_reference(call *c) {
-    if (c->x->now.depends) {
-        forget_good(&c->x->now);
-        if (compute_reference(c->x, &c->s)) {
-            c->out.status = RECORD_CRASHED;
-            snprintf(c->out.reason, sizeof c->out.reason, "its reference cannot be computed");
-            return false;
-        }
+    if (!is_wanted_of(&c->x->now, &c->s) && compute_reference(c->x, &c->s)) {
+        c->out.status = RECORD_CRASHED;
+        snprintf(c->out.reason, sizeof c->out.reason, "its reference cannot be computed");
+        return false;
     }
     return compare_all(c);
 }

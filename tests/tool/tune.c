@@ -57,7 +57,7 @@ KERNEL(bad_builder) {
 }
 REFERENCE(bad_builder)
 
-/* What the reference wants depends on a tunable: the driver leaves the ones alone, so tag 2 is wrong. */
+/* What the reference wants depends on tunables, and the driver leaves the ones alone: only tag 2 is wrong. */
 KERNEL(by_tag) {
     params(N);
     tunables(num_threads, 32, tag, 1);
@@ -68,6 +68,33 @@ void by_tag_reference(const tg_config *config, void *const args[]) {
     int64_t tag = 0;
     tg_config_get(config, "tag", &tag);
     ((int32_t *)args[0])[0] += tag == 2;
+}
+
+/* Only the two together are wrong. */
+KERNEL(by_both) {
+    params(N);
+    tunables(num_threads, 32, tag, 1);
+    LEAVE_ALONE(tag)
+}
+void by_both_reference(const tg_config *config, void *const args[]);
+void by_both_reference(const tg_config *config, void *const args[]) {
+    int64_t tag = 0, num_threads = 0;
+    tg_config_get(config, "tag", &tag);
+    tg_config_get(config, "num_threads", &num_threads);
+    ((int32_t *)args[0])[0] += tag == 2 && num_threads == 64;
+}
+
+/* Looks without asking. */
+KERNEL(by_look) {
+    params(N);
+    tunables(num_threads, 32, tag, 1);
+    LEAVE_ALONE(tag)
+}
+void by_look_reference(const tg_config *config, void *const args[]);
+void by_look_reference(const tg_config *config, void *const args[]) {
+    for (int i = 0; i < config->n; i++) {
+        ((int32_t *)args[0])[0] += config->p[i].name[0] == 't' && config->p[i].value == 2;
+    }
 }
 
 KERNEL(bad_reference) {
