@@ -32,6 +32,8 @@ fact affine_aligned(const affine *a, int64_t n);
 /* How much x grows when v grows by one, into *step; false when that is not one number. */
 bool affine_step(const node *x, const var *v, int64_t *step);
 
+/* What a name stands for; x itself for everything else, and for names of what memory held at that time. */
+const node *facts_meaning(const node *x);
 /* Does the value of x depend on v, through names too? */
 bool facts_depends(const node *x, const var *v);
 /* Is any element read, directly or through names? */

@@ -71,13 +71,28 @@ static node *in_place(const place *p, node *x) {
     return x;
 }
 
+/* The same computation, if names are seen through. */
+static bool means_the_same(const node *x, const node *y) {
+    x = facts_meaning(x);
+    y = facts_meaning(y);
+    if (x->kind != E_OP || y->kind != E_OP || x->op != y->op || x->n != y->n || x->type != y->type) {
+        return expr_equal(x, y);
+    }
+    for (int i = 0; i < x->n; i++) {
+        if (!means_the_same(x->arg[i], y->arg[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static fact truth(const place *p, node *x) {
     const fact f = facts_truth(x);
     if (f != FACT_UNKNOWN || !p->known) {
         return f;
     }
     for (const known *k = p->known; k; k = k->outer) {
-        if (k->condition && expr_equal(k->condition, x)) {
+        if (k->condition && means_the_same(k->condition, x)) {
             return FACT_YES;
         }
     }

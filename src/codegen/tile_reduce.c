@@ -10,7 +10,7 @@
  *
  * The low part of a gap that lies inside a wave is combined by shuffles, in all lanes; one lane for each group
  * then puts what it has into shared memory, and every thread adds up what its element has there, all in the same
- * order.  What holds nothing holds the identity. */
+ * order.  What holds nothing holds the identity, and joins in where whole waves then can shuffle. */
 #include "codegen/tile_decide.h"
 #include "codegen/tile_lower.h"
 
@@ -138,19 +138,41 @@ static int64_t next_bound(const layout *l, int64_t at, int64_t next) {
     return next;
 }
 
+/* Where the digits of both layouts cut the thread's number next above `at`; INT64_MAX above the last. */
+static int64_t next_cut(const combining *c, int64_t at) {
+    const int64_t end = next_bound(c->p->layout, at, INT64_MAX);
+    return c->p->from ? next_bound(c->p->from, at, end) : end;
+}
+
+/* All of the thread's number from `at` on. */
+static part rest_above(const combining *c, int64_t at) {
+    return (part){at, (c->p->layout->threads + at - 1) / at};
+}
+
+/* 125 threads of 128 have something, and all 32 lanes exist in each of four waves only if the three that have the
+ * identity take part. */
+static bool is_better_with_idle(const combining *c, part p, int64_t end) {
+    return c->p->from && !c->p->is_by_all && end < c->p->layout->threads && next_cut(c, end) == INT64_MAX &&
+           lanes_in(c, rest_above(c, p.stride)) > lanes_in(c, p);
+}
+
 /* The thread's number in parts: of the element's place, of what is combined, of what is replicas. */
 static void find_parts(combining *c) {
     const layout *held = c->p->layout, *from = c->p->from;
     c->parts = c->groups = 1;
     for (int64_t at = 1, end; at < held->threads; at = end) {
-        end = next_bound(held, at, INT64_MAX);
-        end = from ? next_bound(from, at, end) : end;
-        const bool is_top = end == INT64_MAX;
-        const part p = {at, is_top ? (held->threads + at - 1) / at : end / at};
+        end = next_cut(c, at);
+        bool is_top = end == INT64_MAX;
+        part p = is_top ? rest_above(c, at) : (part){at, end / at};
         if (!is_top && covers(held, p)) {
             c->kept[c->nkept++] = p;
             c->groups *= p.extent;
         } else if (!from || (!is_top && covers(from, p))) {
+            if (!is_top && is_better_with_idle(c, p, end)) {
+                is_top = true;
+                end = INT64_MAX;
+                p = rest_above(c, at);
+            }
             c->is_ragged = is_top && held->threads % at != 0;
             add_dropped(c, p);
         } else {
