@@ -168,11 +168,11 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
     kernels=tests/tool/tune.c
     FAKE_CUDA="96:hang"
     export FAKE_CUDA
-    expect 1 "^unchanged .*given num_threads=96 tag=1  the launch did not end in 1 s" \
-        bench -k $kernels unchanged -p num_threads=64,96,128 --timeout 1
+    expect 1 "^unchanged .*given num_threads=96 tag=1  the launch did not end in 3 s" \
+        bench -k $kernels unchanged -p num_threads=64,96,128 --timeout 3
     holds "what was measured before is shown" grep -qE "^unchanged +28.00 .*num_threads=64" "$work/out"
     holds "what comes behind is counted" grep -q "the GPU is lost with that: 1 more configurations were not measured" "$work/out"
-    expect 1 "^tegula: unchanged: the launch did not end in 1 s$" run -k $kernels unchanged -p num_threads=96 --timeout 1
+    expect 1 "^tegula: unchanged: the launch did not end in 3 s$" run -k $kernels unchanged -p num_threads=96 --timeout 3
     FAKE_CUDA="64:fail 96:big"
     expect 1 "^unchanged .*given num_threads=96 tag=1  launching .*OUT_OF_RESOURCES" \
         bench -k $kernels unchanged -p num_threads=96,32,64,128

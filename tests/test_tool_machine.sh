@@ -83,38 +83,33 @@ holds "the output file has the usual permissions" [ "$(stat -c %a "$work/b.cu")"
 holds "a pipe that closes early is no failure of the kernel" sh -c \
     "'$TEGULA' emit thread_naive -q 2>'$work/err' | head -n 1 >/dev/null; ! grep -q crashed '$work/err'"
 
-# Process, group, parent of everything that still computes: who is dead but not yet buried does not count.
-running() {
-    ps -A -o pid= -o pgid= -o ppid= -o stat= 2>/dev/null | awk '$4 !~ /^Z/'
-}
-
 # ---- Ctrl-C -----------------------------------------------------------------------------------------------
 
-# Interrupts the whole group, as a terminal does, in the middle of a long simulation.
+has_child() {
+    ! no_process 3 "$1"
+}
+
+# In the middle of a long simulation.
 if command -v setsid >/dev/null; then
     echo old >"$work/kept.json"
     setsid sh -c 'trap - INT; exec "$0" run thread_naive --device sim --json -o "$1" -k "$2"' \
         "$TEGULA" "$work/kept.json" $mistakes >"$work/out" 2>&1 &
     pid=$!
-    sleep 2
-    kill -INT -"$pid" 2>/dev/null
-    wait $pid
-    status=$?
+    within 30 has_child $pid # the simulation
+    interrupt_group $pid
     holds "an interrupted run ends by the signal (status $status)" [ $status = 130 ]
     holds "an interrupted run leaves the output file alone" grep -q old "$work/kept.json"
-    sleep 0.2
-    holds "an interrupted run leaves no process" [ -z "$(running | awk -v group=$pid '$2 == group')" ]
+    holds "an interrupted run leaves no process" within 5 no_process 2 $pid
 fi
 
 # Killed outright, the child does not compute on.
 "$TEGULA" run thread_naive --device sim -q >/dev/null 2>&1 &
 pid=$!
-sleep 1
-child=$(running | awk -v parent=$pid '$3 == parent {print $1}')
+holds "a run has a child" within 30 has_child $pid
+child=$(running | awk -v parent=$pid '$3 == parent {print $1; exit}')
 kill -9 $pid
 wait $pid 2>/dev/null
-sleep 0.3
-holds "a killed run leaves no child" [ -z "$(running | awk -v child="${child:-none}" '$1 == child')" ]
+holds "a killed run leaves no child" within 5 no_process 1 "${child:-none}"
 
 # ---- many at once -----------------------------------------------------------------------------------------
 

@@ -103,12 +103,12 @@ expect 2 "crashes: its builder crashed .* after mistakes.c:[0-9]+" emit crashes 
 expect 2 "overflows_the_stack: its builder crashed .* after mistakes.c:[0-9]+" \
     emit overflows_the_stack -k $mistakes -p n=64
 expect 2 "loops: its builder did not end in the time given .* after mistakes.c:[0-9]+" \
-    run loops -k $mistakes -p n=64 --timeout 0.5
+    run loops -k $mistakes -p n=64 --timeout 1
 expect 2 "grows: its builder did not end in the time given .* after mistakes.c:[0-9]+" \
-    run grows -k $mistakes -p n=64 --timeout 0.5
+    run grows -k $mistakes -p n=64 --timeout 1
 expect 2 "its builder ended the process with exit status 0 after mistakes.c:[0-9]+" \
     run ends_the_process -k $mistakes -p n=64
-expect 2 "^is_wrong +thread" list -k $mistakes --timeout 0.3 # one that crashes hides no other
+expect 2 "^is_wrong +thread" list -k $mistakes --timeout 1 # one that crashes hides no other
 
 # ---- kernel files -----------------------------------------------------------------------------------------
 

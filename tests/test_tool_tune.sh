@@ -114,27 +114,22 @@ unset FAKE_CUDA_GONE
 
 # ---- Ctrl-C -----------------------------------------------------------------------------------------------
 
-# Interrupts the whole group, as a terminal does, $1 seconds after the start.
+# interrupted WHEN COMMAND..: a tune run is interrupted as soon as the shell command succeeds.
 interrupted() {
+    when=$1
+    shift
     rm -f "$work/i.jsonl"
     FAKE_CUDA="96:hang 512:hang" setsid sh -c 'trap - INT; exec "$0" "$@"' "$TEGULA" tune -k $kernels --timeout 60 \
         --records "$work/i.jsonl" unchanged >"$work/out" 2>&1 &
     pid=$!
-    sleep "$1"
-    while kill -0 $pid 2>/dev/null; do # again where it came before anybody listened
-        kill -INT -"$pid" 2>/dev/null
-        sleep 0.3
-    done
-    wait $pid
-    status=$?
-    holds "interrupted after $1 s: status $status" [ $status = 130 ]
-    sleep 0.2
-    holds "interrupted after $1 s: no process is left" \
-        [ -z "$(ps -A -o pgid= -o stat= | awk -v group=$pid '$1 == group && $2 !~ /^Z/')" ]
+    within 60 "$@"
+    interrupt_group $pid
+    holds "interrupted $when: status $status" [ $status = 130 ]
+    holds "interrupted $when: no process is left" within 5 no_process 2 $pid
 }
 if command -v setsid >/dev/null; then
-    for seconds in 0.05 0.5 1.5; do interrupted $seconds; done
-    interrupted 4 # 96 threads hang
+    for seconds in 0.05 0.5 1.5; do interrupted "after $seconds s" sleep $seconds; done
+    interrupted "with something measured" grep -q '"status":"ok"' "$work/i.jsonl"
     holds "an interrupted run says so" grep -q "interrupted: the same command goes on from here" "$work/out"
     kept=$(grep -c '"status":"ok"' "$work/i.jsonl")
     holds "what was measured is kept" [ "$kept" -ge 1 ]

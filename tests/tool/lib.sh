@@ -46,6 +46,39 @@ holds() {
     if "$@" >"$work/log" 2>&1; then pass; else fail "$what" "$work/log"; fi
 }
 
+# within SECONDS COMMAND..: the shell command succeeds by then.  Waiting for what must come, instead of for a while, takes
+# no longer than it must and holds on a machine that is busy.
+within() {
+    tenths=$(($1 * 10))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        [ $tenths -gt 0 ] || return 1
+        tenths=$((tenths - 1))
+        sleep 0.1
+    done
+}
+
+# Process, group, parent of everything that still computes: who is dead but not yet buried does not count.
+running() {
+    ps -A -o pid= -o pgid= -o ppid= -o stat= 2>/dev/null | awk '$4 !~ /^Z/'
+}
+
+# no_process COLUMN NUMBER: none is running with that number (pid 1, group 2, parent 3).
+no_process() {
+    [ -z "$(running | awk -v column="$1" -v number="$2" '$column == number')" ]
+}
+
+# Interrupts the process group, as a terminal does, until its leader, which must be a child of this shell, has ended: a
+# first one may come before anybody listens.  Leaves its exit status in $status.
+interrupt_group() {
+    while kill -0 "$1" 2>/dev/null; do
+        kill -INT -"$1" 2>/dev/null
+        sleep 0.3
+    done
+    wait "$1"
+    status=$?
+}
+
 have_nvrtc() {
     "$TEGULA" emit thread_naive --stage cubin --no-cache -q -o /dev/null >/dev/null 2>&1
 }
