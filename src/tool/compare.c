@@ -95,6 +95,7 @@ static void compare_element(comparison *c, int64_t i, double scale, double sums[
         c->wrong++;
         c->unwritten += is_unwritten;
         c->nans += type_is_float(a->type) && isnan(x) && !is_unwritten;
+        c->wanted_nans += type_is_float(a->type) && isnan(y);
         keep(c, i, place, got, wanted);
     }
 }
@@ -144,6 +145,10 @@ void compare_print(const comparison *c, text *out) {
                    c->tensor->name);
         if (c->nans) {
             text_print(out, ", %" PRId64 " NaN", c->nans);
+        }
+        if (c->wanted_nans) {
+            text_print(out, " (the reference has %" PRId64 " NaN itself: do the inputs make sense?)",
+                       c->wanted_nans);
         }
         if (c->unwritten) {
             text_print(out, ", %" PRId64 " never written", c->unwritten);

@@ -19,6 +19,7 @@ typedef struct comparison {
     double tolerance;
     double error; /* ||got - wanted|| / ||wanted|| over the elements that are numbers */
     int64_t elements, wrong, unwritten, nans;
+    int64_t wanted_nans; /* of the reference: nothing is right there */
     int nfirst;
     wrong_element first[COMPARE_MAX_WRONG];
     bool is_good;
@@ -27,7 +28,7 @@ typedef struct comparison {
 /* Of a type when the YAML says nothing: f16 1e-3, bf16 8e-3, f32 1e-5, f64 1e-12, integers 0. */
 double compare_tolerance(const row *r, int64_t type);
 
-/* Good: no NaN, every element written, the error within the tolerance, no element off by more than 16 times
+/* Good: no NaN on either side, every element written, the error within the tolerance, no element off by more than 16 times
  * the tolerance of itself plus the root mean square; integers and bool: equal. */
 void compare_tensor(const argument *a, double tolerance, comparison *out);
 

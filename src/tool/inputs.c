@@ -182,6 +182,15 @@ static const char *file_for(const options *o, const char *name) {
     return NULL;
 }
 
+static bool is_scalar(const arguments *all, const char *name) {
+    for (int i = 0; i < all->n; i++) {
+        if (!all->item[i].is_tensor && strcmp(all->item[i].name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* --in for a name that is no tensor. */
 static int check_files(const options *o, const arguments *all) {
     const char *names[INPUTS_MAX];
@@ -196,12 +205,26 @@ static int check_files(const options *o, const arguments *all) {
         for (int j = 0; j < n && !is_known; j++) {
             is_known = strcmp(names[j], o->inputs[i].tensor) == 0;
         }
+        if (!is_known && is_scalar(all, o->inputs[i].tensor)) {
+            return tool_fail(STATUS_FAULTY, "--in %s: '%s' is no tensor: give -p %s=VALUE",
+                             o->inputs[i].tensor, o->inputs[i].tensor, o->inputs[i].tensor);
+        }
         if (!is_known) {
             return tool_fail(STATUS_FAULTY, "--in %s: the kernel has no such tensor%s", o->inputs[i].tensor,
                              nearest_hint(o->inputs[i].tensor, names, n));
         }
     }
     return STATUS_GOOD;
+}
+
+void inputs_describe(const arguments *all, text *out) {
+    for (int i = 0; i < all->n; i++) {
+        const argument *a = &all->item[i];
+        if (!a->is_tensor) {
+            text_print(out, type_is_float(a->type) ? " %s=%.9g" : " %s=%.0f", a->name,
+                       value_as_real(a->scalar));
+        }
+    }
 }
 
 /* ---- scalars and shapes -------------------------------------------------------------------------------- */

@@ -38,6 +38,8 @@ int inputs_shapes(const options *o, const subject *s, arguments *out);
 int inputs_fill(const options *o, const subject *s, arguments *all);
 /* The configuration as references see it: params, tunables, extents. */
 tg_config inputs_config(const subject *s, const arguments *all);
+/* " rows=5 eps=1e-05": what the call has besides tensors. */
+void inputs_describe(const arguments *all, text *out);
 /* `after` and `wanted` as `before` again. */
 void inputs_reset(arguments *a);
 /* Every tensor as FOLDER/NAME.npy, written ones with what the reference wants as NAME.wanted.npy. */

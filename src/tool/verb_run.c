@@ -203,10 +203,12 @@ static void print_last_line(const subject *s, const outcome *out, bool is_good, 
     text_add(line, "\n");
 }
 
-static void print_text(const options *o, const subject *s, const outcome *out, bool is_good, text *t) {
+static void print_text(const options *o, const subject *s, const arguments *all, const outcome *out,
+                       bool is_good, text *t) {
     if (!o->quiet) {
         text_print(t, "%s ", s->kernel->name);
         subject_describe(s, t);
+        inputs_describe(all, t);
         text_add(t, "\n");
     }
     if (out->sim.printed.s) {
@@ -337,7 +339,7 @@ static int judge(const options *o, const subject *s, arguments *all, outcome *ou
     if (o->json) {
         print_json(s, out, out->is_good, &out->report);
     } else {
-        print_text(o, s, out, out->is_good, &out->report);
+        print_text(o, s, all, out, out->is_good, &out->report);
     }
     return STATUS_GOOD;
 }
