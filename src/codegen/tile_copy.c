@@ -218,6 +218,11 @@ static int followed(const move *m, const node *region, int d) {
     return i < 0 ? -1 : i;
 }
 
+/* A corner and an index, as one writes them: pid * 8 + row, but row - 1. */
+static node *offset_by(arena *a, node *corner, node *index) {
+    return expr_is_const(corner) ? expr_add(a, index, corner) : expr_add(a, corner, index);
+}
+
 /* The index of an element in dimension d of a region, from the indices of the layout. */
 static node *index_in(const move *m, const node *region, int d, node *const *index) {
     arena *a = m->l->a;
@@ -232,7 +237,7 @@ static node *index_in(const move *m, const node *region, int d, node *const *ind
     node *inside = !from || expr_is_int(from, 0)
                        ? index[i]
                        : expr_binary(a, region->at, TG_SUB, index[i], m->driver->arg[i]);
-    return expr_add(a, region->arg[d], inside);
+    return offset_by(a, region->arg[d], inside);
 }
 
 /* Indices `more` elements further along the run. */
@@ -339,8 +344,8 @@ static void take_common_corners(move *m) {
         node *from = corner_of(m, m->src, i), *to = corner_of(m, m->dst, i);
         if (from && to && expr_equal(from, to) && !expr_is_int(from, 0)) {
             m->origin[i] = from;
-            m->w.index[i] = expr_add(m->l->a, from, m->w.index[i]);
-            m->w.proof[i] = expr_add(m->l->a, from, m->w.proof[i]);
+            m->w.index[i] = offset_by(m->l->a, from, m->w.index[i]);
+            m->w.proof[i] = offset_by(m->l->a, from, m->w.proof[i]);
         }
     }
 }

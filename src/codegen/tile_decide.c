@@ -438,6 +438,15 @@ static int axes_tied(const tie *ties, int n) {
     return axes;
 }
 
+static bool is_reduced(const deciding *d, const buffer *b) {
+    for (int i = 0; i < d->n; i++) {
+        if (d->item[i]->kind == TILE_REDUCE && d->item[i]->src->buffer == b) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void wish(node *ref, bool is_write, const tile_stmt *at, void *user) {
     wishes *w = user;
     tie ties[TG_MAX_RANK];
@@ -452,7 +461,7 @@ static void wish(node *ref, bool is_write, const tile_stmt *at, void *user) {
         }
     }
     if (ref->kind == E_REF && is_spread(buffer_root(ref->buffer)) && decide_ties(w->s, ref, ties)) {
-        w->must_split |= axes_tied(ties, ref->n) < w->s->n;
+        w->must_split |= axes_tied(ties, ref->n) < w->s->n || is_reduced(w->d, ref->buffer);
     }
 }
 

@@ -149,31 +149,53 @@ static part rest_above(const combining *c, int64_t at) {
     return (part){at, (c->p->layout->threads + at - 1) / at};
 }
 
-/* 125 threads of 128 have something, and all 32 lanes exist in each of four waves only if the three that have the
- * identity take part. */
-static bool is_better_with_idle(const combining *c, part p, int64_t end) {
-    return c->p->from && !c->p->is_by_all && end < c->p->layout->threads && next_cut(c, end) == INT64_MAX &&
-           lanes_in(c, rest_above(c, p.stride)) > lanes_in(c, p);
+static bool is_kept(const combining *c, part p, bool is_top) {
+    return !is_top && covers(c->p->layout, p);
+}
+
+/* Has a thread something of its own for each value of the part? */
+static bool is_dropped(const combining *c, part p, bool is_top) {
+    return !c->p->from || (!is_top && covers(c->p->from, p));
+}
+
+/* Is all from `at` on to be combined, or the identity where nothing is held? */
+static bool can_join_above(const combining *c, int64_t at) {
+    for (int64_t end; at < c->p->layout->threads; at = end) {
+        end = next_cut(c, at);
+        const bool is_top = end == INT64_MAX;
+        const part p = is_top ? rest_above(c, at) : (part){at, end / at};
+        if (is_kept(c, p, is_top) || (c->p->is_by_all && !is_dropped(c, p, is_top))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* 125 threads of 128 have something: all 32 lanes of four waves can shuffle if the three others, which have the
+ * identity, take part. */
+static bool joins_above(const combining *c, part p) {
+    const part all = rest_above(c, p.stride);
+    return can_join_above(c, p.stride) && lanes_in(c, all) > lanes_in(c, p);
 }
 
 /* The thread's number in parts: of the element's place, of what is combined, of what is replicas. */
 static void find_parts(combining *c) {
-    const layout *held = c->p->layout, *from = c->p->from;
+    const int64_t threads = c->p->layout->threads;
     c->parts = c->groups = 1;
-    for (int64_t at = 1, end; at < held->threads; at = end) {
+    for (int64_t at = 1, end; at < threads; at = end) {
         end = next_cut(c, at);
         bool is_top = end == INT64_MAX;
         part p = is_top ? rest_above(c, at) : (part){at, end / at};
-        if (!is_top && covers(held, p)) {
+        if (is_kept(c, p, is_top)) {
             c->kept[c->nkept++] = p;
             c->groups *= p.extent;
-        } else if (!from || (!is_top && covers(from, p))) {
-            if (!is_top && is_better_with_idle(c, p, end)) {
+        } else if (is_dropped(c, p, is_top)) {
+            if (!is_top && joins_above(c, p)) {
                 is_top = true;
-                end = INT64_MAX;
+                end = threads;
                 p = rest_above(c, at);
             }
-            c->is_ragged = is_top && held->threads % at != 0;
+            c->is_ragged = is_top && threads % at != 0;
             add_dropped(c, p);
         } else {
             c->idle[c->nidle++] = p;
