@@ -995,7 +995,7 @@ CASE(an_index_that_never_fits, NO_CONFIG,
 
 CASE(a_number_into_bool, NO_CONFIG,
      "case.c:7: error: 'b' is bool but the value is index: compare it, as in ne(x, 0)\n"
-     "case.c:8: error: 2 does not fit 'b', which is bool\n")
+     "case.c:8: error: 2 does not fit 'b', which is bool: 0 and 1 do\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1005,6 +1005,26 @@ CASE(a_number_into_bool, NO_CONFIG,
     grid(p, 4) threads(t, 32) {
         set(at(b, t), t);
         set(at(b, t), 2);
+    }
+}
+
+CASE(truths_are_0_and_1, NO_CONFIG,
+     "case.c:10: error: -1 does not fit 'b', which is bool: 0 and 1 do\n"
+     "case.c:11: error: 0.5 does not fit 'b', which is bool: 0 and 1 do\n"
+     "case.c:12: error: 2.0 does not fit the .outside of 'b', which is bool: 0 and 1 do\n")
+#line 1 "case.c"
+{
+    tensor(b, BOOL, 40);
+    grid(p, 4) threads(t, 32) {
+        shared(s, BOOL, 32);
+        copy(tile(b, p), s, .outside = 1);
+        copy(tile(b, p), s, .outside = true);
+        fill(s, 1.0);
+        set(at(b, t), 0.0);
+        set(at(b, t), 1);
+        set(at(b, t), -1);
+        set(at(b, t), 0.5);
+        copy(tile(b, p), s, .outside = 2);
     }
 }
 
@@ -1605,7 +1625,7 @@ CASE(a_barrier_that_depends_on_a_let, NO_CONFIG,
 }
 
 CASE(a_barrier_that_depends_on_a_local, NO_CONFIG,
-     "case.c:9: error: sync_threads is collective, but threads of the block may disagree about 'x == 1', the condition of the when at case.c:8 ('x' is each thread's own): move it out of that scope\n")
+     "case.c:9: error: sync_threads is collective, but threads of the block may disagree about 'x == 1', the condition of the when at case.c:8 ('x' is each thread's own): move it out of that scope, or let one thread store it in a shared buffer, then sync_threads() and read it there\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1640,7 +1660,7 @@ CASE(uniform_conditions_are_good, NO_CONFIG,
 }
 
 CASE(allreduce_of_a_part_is_not_uniform, NO_CONFIG,
-     "case.c:8: error: sync_threads is collective, but threads of the block may disagree about 'total > 0.0', the condition of the when at case.c:7 ('total' differs between threads): move it out of that scope\n")
+     "case.c:8: error: sync_threads is collective, but threads of the block may disagree about 'total > 0.0', the condition of the when at case.c:7 ('total' is the same along 't' only): move it out of that scope, or let one thread store it in a shared buffer, then sync_threads() and read it there\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1654,7 +1674,7 @@ CASE(allreduce_of_a_part_is_not_uniform, NO_CONFIG,
 }
 
 CASE(a_flag_written_near, NO_CONFIG,
-     "case.c:10: error: sync_threads is collective, but threads of the block may disagree about 'flag == 1', the condition of the when at case.c:9 ('flag' is written at case.c:8 with no sync_threads between): move it out of that scope\n")
+     "case.c:10: error: sync_threads is collective, but threads of the block may disagree about 'flag == 1', the condition of the when at case.c:9 ('flag' is written at case.c:8 with no sync_threads between): move it out of that scope, or put sync_threads() between the two\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1691,7 +1711,7 @@ CASE(a_flag_between_barriers_is_good, NO_CONFIG,
 }
 
 CASE(a_flag_rewritten_by_the_next_iteration, NO_CONFIG,
-     "case.c:12: error: sync_threads is collective, but threads of the block may disagree about 'flag == 1', the condition of the when at case.c:11 ('flag' is written at case.c:9 with no sync_threads between): move it out of that scope\n")
+     "case.c:12: error: sync_threads is collective, but threads of the block may disagree about 'flag == 1', the condition of the when at case.c:11 ('flag' is written at case.c:9 with no sync_threads between): move it out of that scope, or read it into a let before, and put sync_threads() between that and the write\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1710,7 +1730,7 @@ CASE(a_flag_rewritten_by_the_next_iteration, NO_CONFIG,
 }
 
 CASE(a_flag_written_at_the_end_of_the_iteration, NO_CONFIG,
-     "case.c:9: error: sync_threads is collective, but threads of the block may disagree about 'flag == 1', the condition of the when at case.c:8 ('flag' is written at case.c:12 with no sync_threads between): move it out of that scope\n")
+     "case.c:9: error: sync_threads is collective, but threads of the block may disagree about 'flag == 1', the condition of the when at case.c:8 ('flag' is written at case.c:12 with no sync_threads between): move it out of that scope, or put sync_threads() between the two\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1729,7 +1749,7 @@ CASE(a_flag_written_at_the_end_of_the_iteration, NO_CONFIG,
 }
 
 CASE(a_global_counter, NO_CONFIG,
-     "case.c:14: error: sync_threads is collective, but threads of the block may disagree about 'n == 3', the condition of the when at case.c:13 ('c' changes at any time by the atomics of other blocks, at case.c:11): move it out of that scope\n")
+     "case.c:14: error: sync_threads is collective, but threads of the block may disagree about 'n == 3', the condition of the when at case.c:13 ('c' changes at any time by the atomics of other blocks, at case.c:11): move it out of that scope, or copy it into a shared buffer and read it there\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1749,7 +1769,7 @@ CASE(a_global_counter, NO_CONFIG,
 }
 
 CASE(an_aliased_tensor_written_near, NO_CONFIG,
-     "case.c:10: error: sync_threads is collective, but threads of the block may disagree about 'a[p] == 0.0', the condition of the when at case.c:9 ('a' is written at case.c:8 with no sync_threads between): move it out of that scope\n")
+     "case.c:10: error: sync_threads is collective, but threads of the block may disagree about 'a[p] == 0.0', the condition of the when at case.c:9 ('a' is written at case.c:8 with no sync_threads between): move it out of that scope, or put sync_threads() between the two\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1765,7 +1785,7 @@ CASE(an_aliased_tensor_written_near, NO_CONFIG,
 }
 
 CASE(parallel_over_a_thread_index, NO_CONFIG,
-     "case.c:6: error: parallel: threads of the block may disagree about the extent, 't' ('t' is a thread index)\n")
+     "case.c:6: error: parallel: threads of the block may disagree about the extent, 't' ('t' is a thread index): give it the most that it can be, with a when(..) inside\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1776,8 +1796,113 @@ CASE(parallel_over_a_thread_index, NO_CONFIG,
     }
 }
 
+CASE(pipelined_over_a_thread_index, NO_CONFIG,
+     "case.c:7: error: pipelined: threads of the block may disagree about the extent, 't' ('t' is a thread index): use serial, with no collective operation inside\n")
+#line 1 "case.c"
+{
+    tensor(a, F16, 64);
+    tensor(y, F32, 8, 16);
+    (void)a, (void)y;
+    grid(p, 4) threads(t, 32) {
+        shared(s, F16, 16);
+        pipelined(i, t, 2)
+            copy(tile(a, p), s);
+    }
+}
+
+CASE(an_extent_that_the_body_writes, NO_CONFIG,
+     "case.c:8: error: parallel: threads of the block may disagree about the extent, 's[0]' ('s' is written at case.c:9 with no sync_threads between): read it into a let before the parallel\n"
+     "case.c:12: error: pipelined: threads of the block may disagree about the extent, 'n' ('s' is written at case.c:11 with no sync_threads between): put sync_threads() between the two\n")
+#line 1 "case.c"
+{
+    tensor(a, F16, 64);
+    tensor(b, I32, 64);
+    grid(p, 4) threads(t, 32) {
+        shared(s, I32, 32);
+        shared(x, F16, 16);
+        copy(slice(b, 0, 32), s);
+        parallel(i, at(s, 0))
+            set(at(s, i), 3);
+        let(n, at(s, 0));
+        set(at(s, t), 4);
+        pipelined(i, n, 2)
+            copy(tile(a, i), x);
+    }
+}
+
+CASE(what_threads_may_disagree_about_has_a_way_out, NO_CONFIG,
+     "case.c:37: error: 'a' is f16 but the value is i32: convert it, as in f16(x)\n")
+#line 1 "case.c"
+{
+    tensor(a, F16, 64);
+    tensor(b, I32, 64);
+    tensor(c, I32, 1);
+    grid(p, 4) threads(t, 4, u, 8) {
+        shared(s, I32, 32);
+        shared(x, F16, 16);
+        shared(count, I32, 1);
+        local(own, I32);
+        copy(slice(b, 0, 32), s);
+        let(n, at(s, 0));
+        parallel(i, n) /* the body writes what the extent was read from */
+            set(at(s, i), 3);
+        sync_threads();
+        set(at(s, t), 4);
+        sync_threads();
+        let(m, at(s, 0));
+        sync_threads();
+        set(at(s, t), 5);
+        copy(from(a, m), x);
+        copy(c, count); /* blocks count in it */
+        let(counted, at(count, 0));
+        sync_threads();
+        when(eq(counted, 3))
+            sync_threads();
+        set(own, t);
+        when(both(eq(t, 0), eq(u, 0))) {
+            set(at(count, 0), own);
+            atomic_add(at(c, 0), 1);
+        }
+        sync_threads();
+        serial(i, at(count, 0))
+            sync_threads();
+        parallel(i, 16) /* the most that t can be, and more */
+            when(lt(i, at(s, 1)))
+                set(at(x, i), 0);
+        set(at(a, t), i32(1.5));
+    }
+}
+
+CASE(tiles_that_begin_elsewhere_for_each_thread, NO_CONFIG,
+     "case.c:10: error: copy: threads of the block may disagree about where 'a' begins, 't' ('t' is a thread index): where each thread has a place of its own, use at(..) or copy it to a local\n"
+     "case.c:11: error: copy: threads of the block may disagree about where 'a' begins, 'n' ('n' is each thread's own): let one thread store it in a shared buffer, then sync_threads() and read it there\n"
+     "case.c:13: error: copy: threads of the block may disagree about where 'a' begins, 's[3]' ('s' is written at case.c:12 with no sync_threads between): put sync_threads() between the two\n"
+     "case.c:14: error: copy: threads of the block may disagree about where 'a' begins, 'c[0]' ('c' changes at any time by the atomics of other blocks, at case.c:17): copy it into a shared buffer and read it there\n"
+     "case.c:15: error: fill: threads of the block may disagree about where 'x' begins, 't' ('t' is a thread index): where each thread has a place of its own, set(at(..), ..) it\n"
+     "case.c:16: error: clear: threads of the block may disagree about where 'x' begins, 't' ('t' is a thread index): where each thread has a place of its own, set(at(..), ..) it\n")
+#line 1 "case.c"
+{
+    tensor(a, F16, 64);
+    tensor(c, I32, 1);
+    grid(p, 4) threads(t, 16) {
+        shared(x, F16, 32);
+        shared(s, I32, 16);
+        local(n, I32);
+        local(l, F16, 4);
+        copy(from(a, t), l);
+        copy(from(a, t), x);
+        copy(from(a, n), x);
+        set(at(s, t), t);
+        copy(from(a, at(s, 3)), x);
+        copy(from(a, at(c, 0)), x);
+        fill(slice(x, t, 4), 1);
+        clear(slice(x, t, 4));
+        atomic_add(at(c, 0), 1);
+    }
+}
+
 CASE(a_fill_with_a_thread_index, NO_CONFIG,
-     "case.c:7: error: fill: threads of the block may disagree about the value, 'i32(t)' ('t' is a thread index)\n")
+     "case.c:7: error: fill: threads of the block may disagree about the value, 'i32(t)' ('t' is a thread index): store the elements in parallel, or each by its thread\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -1977,7 +2102,7 @@ CASE(copy_options_that_are_none, NO_CONFIG,
      "case.c:7: error: copy: a width of 3 elements of f16; it must be a power of two of up to 16 bytes\n"
      "case.c:8: error: copy: a width of 16 elements of f16; it must be a power of two of up to 16 bytes\n"
      "case.c:9: error: copy: nothing of 's' is outside: only reads of tensors are padded\n"
-     "case.c:10: error: 1e+06 does not fit 'a', which is f16\n")
+     "case.c:10: error: 1e+06 does not fit the .outside of 'a', which is f16\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);

@@ -83,9 +83,9 @@ static void everything(tg_kernel *k) {
     tg_print(k, here, "%d\n", indices(1, &t));
     tg_check(k, here, tg_binary(k, here, TG_GE, t, p), "why");
     tg_copy(k, here, tg_whole(k, here, shared), tg_whole(k, here, fragment), options);
-    tg_copy(k, here, tg_tile_at(k, here, a, indices(2, both)), tg_whole(k, here, fragment), options);
-    tg_copy(k, here, tg_tile_from(k, here, a, indices(2, both)), tg_whole(k, here, fragment), options);
     tg_expr pair[] = {p, tg_int(k, here, 1)};
+    tg_copy(k, here, tg_tile_at(k, here, a, indices(2, pair)), tg_whole(k, here, fragment), options);
+    tg_copy(k, here, tg_tile_from(k, here, a, indices(2, pair)), tg_whole(k, here, fragment), options);
     tg_clear(k, here, tg_slice(k, here, shared, indices(2, pair)));
     tg_clear(k, here, tg_whole(k, here, reducer));
     tg_fill(k, here, tg_whole(k, here, shared), tg_int(k, here, 3));

@@ -110,6 +110,12 @@ expect 1 "mistakes.c:[0-9]+: race: .*write by thread" run races -k $mistakes --d
 holds "both lines of a race are named" [ "$(grep -c 'mistakes.c:19[0-9]:' "$work/out")" -ge 2 ]
 expect 1 "^FAILED races \(race\)" run races -k $mistakes --device sim
 expect 1 "mistakes.c:[0-9]+: out of bounds: " run reads_outside -k $mistakes --device sim
+# A fragment is called by the user's name, whatever memory it goes through.
+expect 1 "out of bounds: write of 'f\[i, j \+ 1\]': index \[0, 16\] outside \[4, 16\]" \
+    run leaves_a_fragment -k $mistakes --device sim
+expect 1 "out of bounds: read of 'r\[tid_x \+ 1\]': index \[4\] outside \[4\]" \
+    run leaves_a_reducer -k $mistakes --device sim
+expect 1 "race: 'f\[[0-3]\]': write by thread" run meets_in_a_fragment -k $mistakes --device sim
 expect 1 "mistakes.c:[0-9]+: check failed: tid below 63" run fails_a_check -k $mistakes --device sim
 expect 1 "^32 of 64 elements of y are wrong, 32 never written" run forgets_half -k $mistakes --device sim
 expect 1 "y\[32\] was never written" run forgets_half -k $mistakes --device sim

@@ -65,6 +65,7 @@ partials partials_begin(lowering *l, thread_block *b, const buffer *shape, tg_re
         p.layout = decide_everywhere(l->a, shape->rank, shape->dim, thread_count(l->t));
     }
     p.registers = thread_buffer(l->t, TG_LOCAL, arena_print(l->a, "%s_part", shape->name), shape->type, at);
+    p.registers->stands_for = shape;
     if (p.layout->slots > 1) {
         p.registers->rank = 1;
         p.registers->dim[0] = p.layout->slots;
@@ -278,6 +279,7 @@ static bool meets_at_once(const combining *c) {
 static void make_meeting(combining *c) {
     const char *name = arena_print(c->a, "%s_partial", c->p->shape->name);
     buffer *b = thread_buffer(c->l->t, TG_SHARED, name, c->p->shape->type, c->at);
+    b->stands_for = c->p->shape;
     b->reduction = c->p->reduction;
     if (meets_at_once(c) && c->p->layout->slots > 1) {
         b->dim[b->rank++] = c->p->layout->slots;

@@ -237,6 +237,7 @@ buffer *lower_registers(lowering *l, buffer *fragment) {
     if (!l->registers[fragment->id]) {
         const layout *held = lower_layout(l, fragment);
         buffer *b = thread_buffer(l->t, TG_LOCAL, fragment->name, fragment->type, fragment->at);
+        b->stands_for = fragment;
         if (held->slots > 1) {
             b->rank = 1;
             b->dim[0] = held->slots;
@@ -259,6 +260,7 @@ void lower_fragment(lowering *l, buffer *fragment, thread_block *b, tg_loc at) {
 buffer *lower_scratch(lowering *l, const buffer *fragment, tg_loc at) {
     const char *name = arena_print(l->a, "%s_shared", fragment->name);
     buffer *b = thread_buffer(l->t, TG_SHARED, name, fragment->type, at);
+    b->stands_for = fragment;
     b->rank = fragment->rank;
     memcpy(b->dim, fragment->dim, sizeof b->dim);
     return b;

@@ -295,18 +295,41 @@ static const tile_stmt *atomic_in(const tile_block *block, const buffer *root) {
     return NULL;
 }
 
-/* Why threads may read different values from root in statement s; NULL when they cannot. */
-static const char *disturbed(tg_kernel *k, const tile_stmt *s, const buffer *root) {
-    const tile_stmt *found = write_before(k, s, root);
-    found = found ? found : write_after(k, s, root);
+/* Why threads do not agree, and what to write so that they do; both NULL where they agree.  A way out that does not
+ * follow from the reason alone is NULL too: whoever reports it knows the place. */
+typedef struct {
+    const char *what, *instead;
+} reason;
+
+static reason written(tg_kernel *k, const buffer *root, const tile_stmt *write, const char *instead) {
+    return (reason){arena_print(&k->memory, "'%s' is written at %s with no sync_threads between", root->name,
+                                build_place(k, write->at)),
+                    instead};
+}
+
+/* Why threads may read different values from root in statement s.  What other blocks change at any time comes first:
+ * no barrier helps against it. */
+static reason disturbed(tg_kernel *k, const tile_stmt *s, const buffer *root) {
+    const char *between = "put sync_threads() between the two";
+    bool barrier = false;
+    const tile_stmt *found = root->space == TG_GLOBAL ? atomic_in(&k->body, root) : NULL;
     if (found) {
-        return arena_print(&k->memory, "'%s' is written at %s with no sync_threads between", root->name,
-                           build_place(k, found->at));
+        return (reason){arena_print(&k->memory,
+                                    "'%s' changes at any time by the atomics of other blocks, at %s",
+                                    root->name, build_place(k, found->at)),
+                        "copy it into a shared buffer and read it there"};
     }
-    found = root->space == TG_GLOBAL ? atomic_in(&k->body, root) : NULL;
-    return found ? arena_print(&k->memory, "'%s' changes at any time by the atomics of other blocks, at %s",
-                               root->name, build_place(k, found->at))
-                 : NULL;
+    found = write_before(k, s, root);
+    if (found) {
+        return written(k, root, found, between);
+    }
+    found = is_parallel(s) ? first_write(s->body.first, NULL, root, &barrier) : NULL;
+    if (found) {
+        return written(k, root, found, "read it into a let before the parallel");
+    }
+    found = write_after(k, s, root);
+    const char *early = "read it into a let before, and put sync_threads() between that and the write";
+    return found ? written(k, root, found, s->kind == TILE_LET ? between : early) : (reason){0};
 }
 
 /* ---- collectives --------------------------------------------------------------------------------------- */
@@ -314,13 +337,16 @@ static const char *disturbed(tg_kernel *k, const tile_stmt *s, const buffer *roo
 typedef struct {
     tg_kernel *k;
     bool *uniform;           /* by id of the variable */
-    const char **cause;      /* by id: why a let is not */
+    reason *cause;           /* by id: why a let or allreduce is not */
     const tile_stmt *reader; /* the statement that evaluates */
-    const char *why;         /* the first reason why something is not uniform */
+    reason why;              /* the first reason why something is not uniform */
 } checker;
 
-static bool differs(checker *c, const char *why) {
-    c->why = c->why ? c->why : why;
+static const char through_shared[] =
+    "let one thread store it in a shared buffer, then sync_threads() and read it there";
+
+static bool differs(checker *c, reason why) {
+    c->why = c->why.what ? c->why : why;
     return false;
 }
 
@@ -328,21 +354,22 @@ static bool load_agrees(checker *c, const node *x) {
     tg_kernel *k = c->k;
     const buffer *root = buffer_root(x->arg[0]->buffer);
     if (root->space != TG_GLOBAL && root->space != TG_SHARED) {
-        return differs(c, arena_print(&k->memory, "'%s' is each thread's own", root->name));
+        return differs(
+            c, (reason){arena_print(&k->memory, "'%s' is each thread's own", root->name), through_shared});
     }
-    const char *why = disturbed(k, c->reader, root);
-    return why ? differs(c, why) : true;
+    const reason why = disturbed(k, c->reader, root);
+    return why.what ? differs(c, why) : true;
 }
 
 static bool var_agrees(checker *c, const var *v) {
     if (c->uniform[v->id]) {
         return true;
     }
-    if (c->cause[v->id]) {
+    if (c->cause[v->id].what) {
         return differs(c, c->cause[v->id]);
     }
     const char *what = v->kind == VAR_THREAD ? "is a thread index" : "differs between threads";
-    return differs(c, arena_print(&c->k->memory, "'%s' %s", v->name, what));
+    return differs(c, (reason){arena_print(&c->k->memory, "'%s' %s", v->name, what), NULL});
 }
 
 static bool agrees(node *x, void *user) {
@@ -353,6 +380,7 @@ static bool agrees(node *x, void *user) {
 /* Do all threads of a block compute the same x in statement s? */
 static bool is_uniform(checker *c, const tile_stmt *s, node *x) {
     c->reader = s;
+    c->why = (reason){0};
     return expr_walk(x, agrees, c);
 }
 
@@ -360,7 +388,7 @@ static bool is_uniform(checker *c, const tile_stmt *s, node *x) {
 typedef struct {
     const tile_stmt *s;
     const node *about;
-    const char *why;
+    reason why;
     bool reported;
 } divergence;
 
@@ -410,18 +438,36 @@ static void report(checker *c, const tile_stmt *s, divergence *d) {
     diag_error(
         &k->errors, s->at,
         "%s is collective, but threads of the block may disagree about '%s', the %s of the %s at %s (%s): "
-        "move it out of that scope",
+        "move it out of that scope%s%s",
         word, expr_text(&k->memory, d->about), d->s->kind == TILE_WHEN ? "condition" : "trip count", scope,
-        build_place(k, d->s->at), d->why);
+        build_place(k, d->s->at), d->why.what, d->why.instead ? ", or " : "",
+        d->why.instead ? d->why.instead : "");
     d->reported = true;
 }
 
-/* parallel and pipelined themselves, and what fill writes. */
-static void check_agreed(checker *c, const tile_stmt *s, node *x, const char *what) {
-    c->why = NULL;
+/* What a collective operation itself evaluates, with the way out of a thread index there. */
+static void check_agreed(checker *c, const tile_stmt *s, node *x, const char *what, const char *instead) {
     if (!build_poisoned(x) && !is_uniform(c, s, x)) {
-        diag_error(&c->k->errors, s->at, "%s: threads of the block may disagree about %s, '%s' (%s)",
-                   collective_word(s), what, expr_text(&c->k->memory, x), c->why);
+        diag_error(&c->k->errors, s->at, "%s: threads of the block may disagree about %s, '%s' (%s): %s",
+                   collective_word(s), what, expr_text(&c->k->memory, x), c->why.what,
+                   c->why.instead ? c->why.instead : instead);
+    }
+}
+
+static void check_extent(checker *c, const tile_stmt *s, node *x) {
+    check_agreed(c, s, x, "the extent",
+                 s->scope == TG_PARALLEL ? "give it the most that it can be, with a when(..) inside"
+                                         : "use serial, with no collective operation inside");
+}
+
+/* All threads share the work on one region. */
+static void check_corners(checker *c, const tile_stmt *s, const node *region) {
+    const char *instead = s->kind == TILE_COPY
+                              ? "where each thread has a place of its own, use at(..) or copy it to a local"
+                              : "where each thread has a place of its own, set(at(..), ..) it";
+    for (int i = 0; region && i < region->n; i++) {
+        check_agreed(c, s, region->arg[i],
+                     arena_print(&c->k->memory, "where '%s' begins", region->buffer->name), instead);
     }
 }
 
@@ -429,7 +475,6 @@ static void check_block(checker *c, const tile_block *block, divergence *outer);
 
 /* Opens the scopes that depend on x, unless one around it already does. */
 static divergence *diverge(checker *c, const tile_stmt *s, node *x, divergence *outer, divergence *mine) {
-    c->why = NULL;
     if (outer || build_poisoned(x) || is_uniform(c, s, x)) {
         return outer;
     }
@@ -442,11 +487,10 @@ static void check_loop(checker *c, const tile_stmt *s, divergence *outer) {
     divergence *inner = outer;
     bool parallel = s->scope == TG_PARALLEL, collective = collective_word(s) != NULL;
     for (int i = 0; i < s->n; i++) {
-        c->why = NULL;
         bool agreed = build_poisoned(s->extents[i]) || is_uniform(c, s, s->extents[i]);
-        c->uniform[s->axes[i]->id] = agreed && !parallel;
+        c->uniform[s->axes[i]->id] = (agreed || collective) && !parallel;
         if (collective && !agreed && !outer) {
-            check_agreed(c, s, s->extents[i], "the extent");
+            check_extent(c, s, s->extents[i]);
         } else if (!agreed) {
             inner = diverge(c, s, s->extents[i], inner, &mine);
         }
@@ -461,19 +505,30 @@ static void check_when(checker *c, const tile_stmt *s, divergence *outer) {
     check_block(c, &s->otherwise, inner);
 }
 
+/* copy, clear and fill. */
+static void check_tile(checker *c, const tile_stmt *s) {
+    if (s->kind == TILE_FILL) {
+        check_agreed(c, s, s->value, "the value", "store the elements in parallel, or each by its thread");
+    }
+    check_corners(c, s, s->src);
+    check_corners(c, s, s->dst);
+}
+
 static void check_block(checker *c, const tile_block *block, divergence *outer) {
     for (const tile_stmt *s = block->first; s; s = s->next) {
         if (outer && collective_word(s)) {
             report(c, s, outer);
         }
         if (s->kind == TILE_LET) {
-            c->why = NULL;
             c->uniform[s->var->id] = is_uniform(c, s, s->value);
             c->cause[s->var->id] = c->why;
         } else if (s->kind == TILE_ALLREDUCE) { /* the same bits in the group; is that the whole block? */
             c->uniform[s->var->id] = s->axis->hi + 1 == tile_threads(c->k);
-        } else if (s->kind == TILE_FILL && !touches_local(s)) {
-            check_agreed(c, s, s->value, "the value");
+            c->cause[s->var->id] = (reason){
+                arena_print(&c->k->memory, "'%s' is the same along '%s' only", s->var->name, s->axis->name),
+                through_shared};
+        } else if ((s->kind == TILE_COPY || s->kind == TILE_FILL) && !outer && !touches_local(s)) {
+            check_tile(c, s);
         } else if (s->kind == TILE_LOOP) {
             check_loop(c, s, outer);
         } else if (s->kind == TILE_WHEN) {
@@ -485,7 +540,7 @@ static void check_block(checker *c, const tile_block *block, divergence *outer) 
 static void check_collectives(tg_kernel *k) {
     checker c = {.k = k,
                  .uniform = ARENA_ARRAY(&k->memory, bool, k->nvars + 1),
-                 .cause = ARENA_ARRAY(&k->memory, const char *, k->nvars + 1)};
+                 .cause = ARENA_ARRAY(&k->memory, reason, k->nvars + 1)};
     for (int i = 0; i < k->nvars; i++) {
         const var *v = k->vars[i];
         c.uniform[i] = v->kind == VAR_GRID || v->kind == VAR_SCALAR || v->kind == VAR_EXTENT ||

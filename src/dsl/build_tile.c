@@ -162,9 +162,9 @@ static bool check_options(tg_kernel *k, tg_loc at, const tg_copy_options *o, con
                    b->name);
         return false;
     }
+    const char *place = arena_print(&k->memory, "the .outside of '%s'", b->name);
     node *outside = expr_const(&k->memory, at, value_real(TYPE_REAL, o->outside));
-    return o->outside == 0.0 ||
-           build_convert(k, at, arena_print(&k->memory, "'%s'", b->name), b->type, outside) != NULL;
+    return o->outside == 0.0 || build_convert(k, at, place, b->type, outside) != NULL;
 }
 
 /* Tile operations do not write into reducers but through accum; `word` says what is tried. */

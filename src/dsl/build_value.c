@@ -59,7 +59,7 @@ static bool real_fits(int64_t type, double x) {
     }
     value_fault fault = FAULT_NONE;
     value_cast(value_real(TYPE_REAL, x), type, &fault);
-    return type != TG_BOOL && fault == FAULT_NONE && trunc(x) == x;
+    return fault == FAULT_NONE && trunc(x) == x && (type != TG_BOOL || x == 0 || x == 1);
 }
 
 /* The literal x in a type; NULL when that cannot hold it. */
@@ -78,7 +78,8 @@ static void say_unfit(tg_kernel *k, tg_loc at, const char *place, int64_t type, 
         diag_error(&k->errors, at, "%s does not fit %s exactly, which is %s: write %s.0 to round it", shown,
                    place, type_name(type), shown);
     } else {
-        diag_error(&k->errors, at, "%s does not fit %s, which is %s", shown, place, type_name(type));
+        diag_error(&k->errors, at, "%s does not fit %s, which is %s%s", shown, place, type_name(type),
+                   type == TG_BOOL ? ": 0 and 1 do" : "");
     }
 }
 

@@ -55,13 +55,14 @@ typedef struct buffer {
     tg_space space;
     int64_t type;
     int rank;
-    int64_t dim[TG_MAX_RANK];    /* outermost first; -1 where dim_expr says */
-    node *dim_expr[TG_MAX_RANK]; /* tensors: an outermost extent known at launch only; else NULL */
-    int64_t pitch;               /* tensors: elements from row to row; 0: contiguous */
-    int64_t align;               /* tensors: bytes assumed at launch; others: bytes given at allocation */
-    tg_reduction reduction;      /* reducers */
-    struct buffer *view_of;      /* the same bytes as another type; NULL for a buffer of its own */
-    struct buffer *alias_of[4];  /* tensors that may overlap this one */
+    int64_t dim[TG_MAX_RANK];        /* outermost first; -1 where dim_expr says */
+    node *dim_expr[TG_MAX_RANK];     /* tensors: an outermost extent known at launch only; else NULL */
+    int64_t pitch;                   /* tensors: elements from row to row; 0: contiguous */
+    int64_t align;                   /* tensors: bytes assumed at launch; others: bytes given at allocation */
+    tg_reduction reduction;          /* reducers */
+    struct buffer *view_of;          /* the same bytes as another type; NULL for a buffer of its own */
+    struct buffer *alias_of[4];      /* tensors that may overlap this one */
+    const struct buffer *stands_for; /* memory made for this fragment or reducer; else NULL */
     int naliases;
     bool is_constant;                    /* tensors: written by nobody between launches */
     bool is_read, is_written, is_atomic; /* tensors: what the kernel does to it (tg_end fills in) */

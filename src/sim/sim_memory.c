@@ -36,6 +36,31 @@ static void add_list(text *out, const int64_t *x, int n) {
     text_add(out, "]");
 }
 
+/* As the user calls it: a fragment through which memory ever it goes. */
+static const char *name_of(const buffer *b) {
+    const buffer *own = b->stands_for != NULL ? b->stands_for : b;
+    return own->name != NULL ? own->name : "buffer";
+}
+
+/* Is it indexed as the user indexes it?  The registers of a fragment, for one, are numbered by slots. */
+static bool keeps_shape(const buffer *b) {
+    const buffer *own = b->stands_for != NULL ? b->stands_for : b;
+    return own->rank == b->rank && memcmp(own->dim, b->dim, sizeof own->dim[0] * (size_t)own->rank) == 0;
+}
+
+/* "f[i + 1]" */
+static void add_ref(text *out, const node *ref) {
+    buffer renamed = *ref->buffer;
+    node shown = *ref;
+    renamed.name = name_of(ref->buffer);
+    shown.buffer = &renamed;
+    if (keeps_shape(ref->buffer)) {
+        expr_print(&shown, out);
+    } else {
+        text_add(out, renamed.name);
+    }
+}
+
 /* "reduced[3]": the element at a byte address, by the dimensions of the buffer. */
 static void add_element(text *out, const sim_buffer *b, int64_t address) {
     int64_t rest = address / b->element, index[TG_MAX_RANK] = {0};
@@ -43,8 +68,8 @@ static void add_element(text *out, const sim_buffer *b, int64_t address) {
         index[i] = b->stride[i] > 0 ? rest / b->stride[i] : 0;
         rest -= index[i] * b->stride[i];
     }
-    text_add(out, b->decl->name != NULL ? b->decl->name : "buffer");
-    if (b->rank > 0) {
+    text_add(out, name_of(b->decl));
+    if (b->rank > 0 && keeps_shape(b->decl)) {
         add_list(out, index, b->rank);
     }
 }
@@ -123,12 +148,13 @@ static void report_outside(sim *s, const warp *w, const access *a, int lane) {
         x[i] = index_of(w, site->index[i], lane);
     }
     if (site->ref != NULL) {
-        expr_print(site->ref, &where);
+        add_ref(&where, site->ref);
     }
     add_list(&indices, x, site->buffer->rank);
     text_print(&indices, "%s outside ", site->lanes > 1 ? " and on" : "");
     add_list(&indices, site->buffer->dim, site->buffer->rank);
-    sim_describe(f, "%s of '%s': index %s", word_of(a->kind), or_nothing(&where), or_nothing(&indices));
+    sim_describe(f, "%s of '%s': %s %s", word_of(a->kind), or_nothing(&where),
+                 keeps_shape(site->buffer->decl) ? "index" : "register", or_nothing(&indices));
     text_free(&where);
     text_free(&indices);
 }

@@ -205,6 +205,43 @@ KERNEL(reads_outside) {
     }
 }
 
+/* Fragments and reducers go through other memory where threads need each other's elements. */
+KERNEL(leaves_a_fragment) {
+    tensor(x, F32, 4, 16);
+    grid(1) threads(64) {
+        fragment(f, F32, 4, 16);
+        clear(f);
+        parallel(i, 4, j, 16)
+            set(at(f, i, add(j, 1)), 1);
+        copy(f, x);
+    }
+}
+
+KERNEL(leaves_a_reducer) {
+    tensor(y, F32, 4);
+    grid(1) threads(64) {
+        reducer(r, SUM, F32, 4);
+        clear(r);
+        parallel(i, 4, j, 16)
+            accum(at(r, i), f32(j));
+        finalize(r);
+        parallel(i, 4)
+            set(at(y, i), at(r, add(i, 1)));
+    }
+}
+
+KERNEL(meets_in_a_fragment) {
+    tensor(k, I32, 64);
+    tensor(y, F32, 64);
+    grid(1) threads(64) {
+        fragment(f, F32, 64);
+        clear(f);
+        parallel(i, 64)
+            set(at(f, bit_and(at(k, i), 3)), f32(i));
+        copy(f, y);
+    }
+}
+
 KERNEL(fails_a_check) {
     tensor(y, F32, 64);
     grid(pid, 1) threads(tid, 64) {
