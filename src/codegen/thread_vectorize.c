@@ -17,6 +17,9 @@
  * where no iteration needs what an earlier one of the same piece has stored: those are mistakes.  A guard
  * must have one value over a piece; then it guards the wide access.
  *
+ * In a loop that is only tried, a load that cannot be wide (a gather, a neighbour) stays as it is, made once an
+ * iteration, if nothing that the loop stores can be what it reads; the other accesses become wide all the same.
+ *
  * Reading order: what the body accesses (find), how wide it may be (measure), what forbids it (depend), the
  * two forms (emit). */
 #include "codegen/passes.h"
@@ -28,7 +31,8 @@ typedef struct access {
     tg_loc at;
     node *guard; /* NULL: always made */
     bool is_write, is_atomic, moves;
-    affine first; /* element offset in the first iteration; only where it moves */
+    bool is_scattered; /* a load that is made once an iteration, whatever the others do */
+    affine first;      /* element offset in the first iteration; only where it moves */
 } access;
 
 /* Elements of memory that the body sees through registers. */
@@ -53,6 +57,8 @@ typedef struct wide {
     int share;
     bool hands_over;
     const struct layout *spread;
+    const struct renaming *names; /* of the piece, while its elements are emitted, */
+    node *lane;                   /* and which of them */
     int n;
     access item[MAX_ACCESSES];
     int npieces;
@@ -70,6 +76,12 @@ static bool is_memory(const buffer *b) {
     }
     return b->space != TG_LOCAL;
 }
+
+/* Nor that each of its loads must be; registers are no matter. */
+#define FAIL_ACCESS(w, x, ...)                                         \
+    ((w)->is_trial && (!(x)->is_write || !is_memory((x)->ref->buffer)) \
+         ? (void)((x)->is_scattered = true)                            \
+         : (void)FAIL(w, (x)->at, __VA_ARGS__))
 
 static const char *words(const wide *w, const node *x) {
     return expr_text(w->a, x);
@@ -94,16 +106,17 @@ static void locate(wide *w, access *x) {
     }
     x->moves = true;
     if (!affine_step(offset, w->k, &step)) {
-        FAIL(w, x->at, "'%s' is not contiguous: its step with '%s' is not one number", words(w, x->ref),
-             w->k->name);
+        FAIL_ACCESS(w, x, "'%s' is not contiguous: its step with '%s' is not one number", words(w, x->ref),
+                    w->k->name);
     } else if (step != 1) {
-        FAIL(w, x->at, "'%s' is not contiguous: it moves by %lld elements each iteration", words(w, x->ref),
-             (long long)step);
+        FAIL_ACCESS(w, x, "'%s' is not contiguous: it moves by %lld elements each iteration",
+                    words(w, x->ref), (long long)step);
     } else if (!affine_of(offset, &x->first)) {
-        FAIL(w, x->at, "'%s' has too many parts in its address", words(w, x->ref));
+        FAIL_ACCESS(w, x, "'%s' has too many parts in its address", words(w, x->ref));
     } else if (!affine_step(x->ref->arg[x->ref->n - 1], w->k, &step) || step != 1) {
-        FAIL(w, x->at, "'%s' goes from row to row: a wide access stays in one", words(w, x->ref));
+        FAIL_ACCESS(w, x, "'%s' goes from row to row: a wide access stays in one", words(w, x->ref));
     }
+    x->moves = !x->is_scattered;
     for (int i = 0; i < x->first.n; i++) {
         if (x->first.term[i].x->kind == E_VAR && x->first.term[i].x->var == w->k) {
             x->first.term[i] = x->first.term[--x->first.n];
@@ -288,6 +301,17 @@ static int measure(const wide *w, bool with_registers, const char **why) {
     return lanes;
 }
 
+/* The loads of a tried loop that begin anywhere stay as they are, as those do that are not contiguous. */
+static void leave_scattered(wide *w) {
+    for (int i = 0; i < w->n && w->is_trial; i++) {
+        access *x = &w->item[i];
+        if (x->moves && !x->is_write && is_memory(x->ref->buffer) && obstacle(w, x, 2)) {
+            x->is_scattered = true;
+            x->moves = false;
+        }
+    }
+}
+
 /* ---- depend: what forbids wide accesses ---------------------------------------------------------------- */
 
 /* y's element minus x's in the same iteration, where it is one number. */
@@ -336,7 +360,25 @@ static bool is_carried(wide *w, const access *store, const access *other) {
     return !other->is_write && d < 0 && -d < w->extent;
 }
 
+/* May a load that stays, which is made between the loads and the stores of a piece, be none of the piece? */
+static bool can_stay(wide *w, const access *x) {
+    int64_t d;
+    for (int i = 0; i < w->n; i++) {
+        const access *y = &w->item[i];
+        if ((y->is_write && buffer_may_overlap(y->ref->buffer, x->ref->buffer)) ||
+            (y->moves && distance(w, x, y, &d) && d == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void depend(wide *w) {
+    for (int i = 0; i < w->n; i++) {
+        const access *x = &w->item[i];
+        w->failed |= x->is_scattered && is_memory(x->ref->buffer) && !can_stay(w, x);
+    }
+
     for (int i = 0; i < w->n && !w->failed; i++) {
         for (int j = 0; j < w->n && !w->failed; j++) {
             const access *x = &w->item[i], *y = &w->item[j];
@@ -591,8 +633,25 @@ static const renaming *copy_statement(wide *w, const renaming *r, const thread_s
     return r;
 }
 
+/* A name that moves evenly with the loop: the piece's own, so many further on.  NULL: it does not. */
+static node *from_piece(wide *w, const thread_stmt *s) {
+    const renaming *name = s->kind == THREAD_LET ? w->names : NULL;
+    int64_t step = 0;
+    while (name && name->old != s->result[0]) {
+        name = name->more;
+    }
+    const bool is_even =
+        name && name->new->kind == E_VAR && s->value->type == TYPE_INDEX &&affine_step(s->value, w->k, &step);
+    return is_even ? expr_add(w->a, name->new, expr_mul(w->a, w->lane, step)) : NULL;
+}
+
 static void copy_block(wide *w, const renaming *r, const thread_block *from, thread_block *b) {
     for (const thread_stmt *s = from->first; s; s = s->next) {
+        node *x = from_piece(w, s);
+        if (x) {
+            r = rename_to(w, r, s->result[0], x);
+            continue;
+        }
         r = copy_statement(w, r, s, thread_append(w->a, b, s->kind, s->at));
     }
 }
@@ -726,7 +785,7 @@ static void move_to_registers(thread_stmt *s, void *user) {
 /* ---- emit: the loop ------------------------------------------------------------------------------------ */
 
 /* The iterations of a piece one after the other, on registers. */
-static void emit_elements(wide *w, thread_block *b, node *base) {
+static void emit_elements(wide *w, const renaming *names, thread_block *b, node *base) {
     const char *name = w->extent == w->lanes ? w->k->name : "lane";
     thread_stmt *loop = thread_for(w->t, b, name, expr_int(w->a, w->loop->at, w->lanes));
     loop->at = w->loop->at;
@@ -734,6 +793,8 @@ static void emit_elements(wide *w, thread_block *b, node *base) {
     node *lane = expr_var(w->a, w->loop->at, loop->result[0]);
     to_registers u = {w, lane};
     thread_walk(&w->loop->body, move_to_registers, &u);
+    w->names = names;
+    w->lane = lane;
     copy_block(w, rename_to(w, NULL, w->k, expr_add(w->a, base, lane)), &w->loop->body, &loop->body);
 }
 
@@ -745,7 +806,7 @@ static void emit_piece(wide *w, thread_block *b, node *base) {
     }
     make_pieces(w);
     load_pieces(w, r, b);
-    emit_elements(w, b, base);
+    emit_elements(w, r, b, base);
     store_pieces(w, r, b);
 }
 
@@ -808,6 +869,7 @@ static void vectorize(wide *w) {
     if (w->failed) {
         return;
     }
+    leave_scattered(w);
     if (!touches_memory(w)) {
         w->loop->unroll = UNROLL_FULL; /* registers have no width */
         return;

@@ -11,11 +11,12 @@ extern "C" __global__ void __launch_bounds__(32) a_halo_begins_at_minus_one(
     for (int turn = 0; turn < 3; ++turn) {
         if (turn * 64 + tid_x * 2 < 180) {
             const int i = (turn * 64 + tid_x * 2) / 30;
+            const int j = (turn * 64 + tid_x * 2) % 30;
+            alignas(8) float y_piece[2];
             #pragma unroll
-            for (int lane = 0; lane < 2; ++lane) {
-                const int j = (turn * 64 + tid_x * 2) % 30 + lane;
-                y[i * 30 + j] = s[i][j + 1] + s[i + 2][j + 1];
-            }
+            for (int lane = 0; lane < 2; ++lane)
+                y_piece[lane] = s[i][j + lane + 1] + s[i + 2][j + lane + 1];
+            *(uint2 *)&y[i * 30 + j] = *(const uint2 *)y_piece;
         }
     }
 }

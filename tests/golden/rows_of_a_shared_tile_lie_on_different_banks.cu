@@ -15,10 +15,11 @@ extern "C" __global__ void __launch_bounds__(128) rows_of_a_shared_tile_lie_on_d
 
     for (int turn = 0; turn < 2; ++turn) {
         const int i = turn * 16 + tid_x / 8;
+        const int j = tid_x % 8 * 4;
+        alignas(16) float y_piece[4];
         #pragma unroll
-        for (int lane = 0; lane < 4; ++lane) {
-            const int j = tid_x % 8 * 4 + lane;
-            y[(pid_n * 32 + i) * 64 + pid_m * 32 + j] = square[j][i];
-        }
+        for (int lane = 0; lane < 4; ++lane)
+            y_piece[lane] = square[j + lane][i];
+        *(uint4 *)&y[(pid_n * 32 + i) * 64 + pid_m * 32 + j] = *(const uint4 *)y_piece;
     }
 }
