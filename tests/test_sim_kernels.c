@@ -108,15 +108,10 @@ Test(sim_kernels, wide_loads_and_atomics_make_a_product_on_every_target) {
     }
 }
 
-#if defined __SANITIZE_ADDRESS__ || !defined __OPTIMIZE__
-#define IS_SLOW_BUILD 1
-#elif defined __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SLOW_BUILD 1
-#endif
-#endif
-#ifndef IS_SLOW_BUILD
-#define IS_SLOW_BUILD 0
+#if defined TEGULA_SANITIZED || !defined __OPTIMIZE__
+enum { IS_SLOW_BUILD = 1 };
+#else
+enum { IS_SLOW_BUILD = 0 };
 #endif
 enum { SPEED_ROWS = IS_SLOW_BUILD ? 32 : 4096 };
 

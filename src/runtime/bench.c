@@ -398,7 +398,8 @@ typedef struct {
 
 static int launch_set(void *user, int set, void *stream) {
     const launch_of_set *l = user;
-    return tg_launch(l->jit, l->config, stream, l->nargs, l->args + (size_t)set * (size_t)l->nargs);
+    const tg_arg *args = l->nargs > 0 ? l->args + (size_t)set * (size_t)l->nargs : NULL;
+    return tg_launch(l->jit, l->config, stream, l->nargs, args);
 }
 
 int tg_bench(tg_jit *jit, tg_config config, int nsets, int nargs, const tg_arg *args,

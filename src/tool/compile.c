@@ -66,7 +66,7 @@ static int add_flags(const char **arguments, int n, bool clang) {
                                          "-shared",    "-Wall", "-Wno-unused-variable"};
     static const char *const of_gcc[] = {"-fmax-errors=5", "-ftrack-macro-expansion=0",
                                          "-fno-diagnostics-show-caret", "-fno-diagnostics-show-option"};
-    static const char *const of_clang[] = {"-ferror-limit=5", "-fmacro-backtrace-limit=1",
+    static const char *const of_clang[] = {"-ferror-limit=20", "-fmacro-backtrace-limit=1",
                                            "-fno-caret-diagnostics", "-fno-diagnostics-show-option"};
     for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
         arguments[n++] = common[i];
@@ -80,8 +80,22 @@ static int add_flags(const char **arguments, int n, bool clang) {
 /* The compiler's notes repeat what its errors say, and a variable of a word's macro is missing only because its
  * initialiser was wrong. */
 static bool is_worth_printing(const char *line) {
-    return !strstr(line, ": note: ") && !strstr(line, "In file included from") &&
-           strncmp(line, "                 from ", 22) != 0 && !strstr(line, "tg_v_");
+    return strncmp(line, "note: ", 6) != 0 && !strstr(line, ": note: ") &&
+           !strstr(line, "In file included from") && strncmp(line, "                 from ", 22) != 0 &&
+           !strstr(line, "tg_v_");
+}
+
+/* Where an error was found, others at the same place come from the same macro and follow from it.  `place` holds that
+ * of the last error, "FILE:LINE:COLUMN: ". */
+static bool is_consequence(const char *line, const char *place) {
+    return *place && strncmp(line, place, strlen(place)) == 0;
+}
+
+static void note_error(const char *line, char *place, size_t size) {
+    const char *kind = strstr(line, ": error: ");
+    if (kind) {
+        snprintf(place, size, "%.*s", (int)(kind - line + 2), line);
+    }
 }
 
 /* Under "FILE:LINE: ..", the line of FILE as under the builder's messages. */
@@ -98,17 +112,17 @@ static void print_source(const char *message, const char *file) {
 
 /* What remains of the compiler's messages is kept short. */
 static void print_messages(const text *messages, const char *file) {
-    char last[1024] = "";
+    char place[1024] = "";
     int lines = 0;
     for (const char *s = messages->s ? messages->s : ""; *s;) {
         const size_t n = strcspn(s, "\n");
         char line[1024];
         snprintf(line, sizeof line, "%.*s", (int)n, s);
-        if (is_worth_printing(line) && strcmp(line, last) != 0 && lines++ < MAX_MESSAGE_LINES) {
+        if (is_worth_printing(line) && !is_consequence(line, place) && lines++ < MAX_MESSAGE_LINES) {
             fprintf(stderr, "%s\n", line);
             print_source(line, file);
         }
-        memcpy(last, line, sizeof last);
+        note_error(line, place, sizeof place);
         s += n + (s[n] == '\n');
     }
     if (lines > MAX_MESSAGE_LINES) {
