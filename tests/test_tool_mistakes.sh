@@ -121,11 +121,18 @@ echo 'not an object' >"$work/broken.so"
 expect 2 "broken.so cannot be loaded" list -k "$work/broken.so"
 printf '#include <tegula/kernel.h>\nKERNEL(k) {\n    params(n);\n    tensor(y, F32, n);\n    set(at(y, "one"), 1);\n    copy(1, y)\n}\n' \
     >"$work/syntax.c"
-expect 2 "syntax.c:5:" list -k "$work/syntax.c"
-expect 2 "^    6 \|     copy\(1, y\)$" list -k "$work/syntax.c"
-holds "messages inside macros do not say where the macros come from" sh -c "! grep -qE '^ +from |tg_v_' '$work/out'"
-expect 2 "syntax.c does not compile" list -k "$work/syntax.c"
-holds "messages of the compiler are short" [ "$(wc -l <"$work/out")" -le 12 ]
+for compiler in "${CC:-cc}" gcc clang; do
+    command -v ${compiler%% *} >/dev/null || continue
+    export CC="$compiler"
+    expect 2 "syntax.c:5:" list -k "$work/syntax.c"
+    expect 2 "^    6 \|     copy\(1, y\)$" list -k "$work/syntax.c"
+    holds "$compiler: messages inside macros do not say where the macros come from" \
+        sh -c "! grep -qE '^ +from |tg_v_|^note' '$work/out'"
+    expect 2 "syntax.c does not compile" list -k "$work/syntax.c"
+    holds "$compiler: its messages are short" [ "$(wc -l <"$work/out")" -le 12 ]
+    holds "$compiler: one of a line says enough" [ "$(grep -c 'syntax.c:5:' "$work/out")" = 1 ]
+done
+unset CC
 # Builder words outside a kernel do nothing but say so.
 printf '#include <tegula/kernel.h>\nstatic void stray(void) { tg_buf none = {0}; set(at(none, 0), 1); }\n__attribute__((constructor)) static void begin(void) { stray(); }\nKERNEL(fine) { tensor(y, F32, 32); grid(pid, 1) threads(tid, 32) set(at(y, add(pid, tid)), 1); }\n' \
     >"$work/stray.c"
