@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-enum { NUMBER, WHOLE, REAL, TRUTH, BITS, ORDERED, EQUAL, CALL = 20, EDGES = 24, RANDOM = 2000, MOST = 4096 };
+enum { NUMBER, WHOLE, REAL, TRUTH, BITS, ORDERED, EQUAL, EDGES = 24, RANDOM = 2000, MOST = 4096 };
 
 typedef struct {
     tg_op op;

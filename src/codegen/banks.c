@@ -1,7 +1,7 @@
 /* banks.c -- counts wavefronts, group by group, bank by bank. */
 #include "codegen/banks.h"
 
-enum { MAX_BANKS = 64, MAX_WORDS = BANK_LANES * 4 };
+enum { MAX_BANKS = 64, MAX_WORDS = TARGET_MAX_WAVE * 4 };
 
 /* The distinct words that a group asks for, in a chain for each bank. */
 typedef struct words {

@@ -14,12 +14,10 @@
 
 #include "codegen/target.h"
 
-enum { BANK_LANES = 64 }; /* the widest wave */
-
 typedef struct bank_request {
     int bytes; /* of one lane: a power of two up to 16 */
     bool is_load;
-    int64_t address[BANK_LANES]; /* in bytes, of each lane of the wave; negative: it takes no part */
+    int64_t address[TARGET_MAX_WAVE]; /* in bytes, of each lane of the wave; negative: it takes no part */
 } bank_request;
 
 typedef struct bank_cost {

@@ -16,7 +16,7 @@
 
 /* ---- operators ----------------------------------------------------------------------------------------- */
 
-enum { CALL = LEVEL_CALL, LITERAL_SIZE = 40 };
+enum { LITERAL_SIZE = 40 };
 
 typedef struct {
     const char *text;
@@ -453,7 +453,7 @@ static bool is_comparison(tg_op op) {
  * (bits and shifts in arithmetic, comparisons of comparisons, "and" in "or") parentheses stand. */
 static int operand_level(const node *x, const node *operand, bool is_right) {
     const int level = ops[x->op].level + is_right;
-    if (operand->kind != E_OP || ops[operand->op].operands != 2 || ops[operand->op].level == CALL) {
+    if (operand->kind != E_OP || ops[operand->op].operands != 2 || ops[operand->op].level == LEVEL_CALL) {
         return level;
     }
     const bool is_shift = x->op == TG_SHL || x->op == TG_SHR;
@@ -557,7 +557,7 @@ static void prefix(printer *p, const node *x, int flags) {
 }
 
 static void operation(printer *p, const node *x, int level, int flags) {
-    if (ops[x->op].level == CALL) {
+    if (ops[x->op].level == LEVEL_CALL) {
         function(p, x, level, flags);
         return;
     }
@@ -600,7 +600,7 @@ static int level_of(const node *x, int flags) {
         if (wraps(x) && !(flags & EXPR_ASSIGNED)) {
             return LEVEL_UNARY;
         }
-        if (ops[x->op].level == CALL) {
+        if (ops[x->op].level == LEVEL_CALL) {
             return is_half(x->type) && x->op != TG_MIN_OF && x->op != TG_MAX_OF ? LEVEL_UNARY : LEVEL_CALL;
         }
         return ops[x->op].level;

@@ -126,12 +126,11 @@ enum { PAST_CACHE_BYTES = 8, PAST_CACHE_STEPS = 16 };
 enum {
     EXPR_ASSIGNED = 1, /* converted to its own type by the place it goes to */
     EXPR_PLAIN = 2,    /* the other operand gives the type: no suffix on a literal */
-    EXPR_BITS = 8,     /* an operand of bitwise operators */
-    EXPR_LONG = 4      /* an index that must be computed in 64 bits */
+    EXPR_LONG = 4,     /* an index that must be computed in 64 bits */
+    EXPR_BITS = 8      /* an operand of bitwise operators */
 };
-enum { LEVEL_NONE = 0, LEVEL_CHOOSE = 3, LEVEL_UNARY = 14, LEVEL_CALL = 16 };
 
-/* Appends x, in parentheses when it binds weaker than `level`. */
+/* Appends x, in parentheses when it binds weaker than `level` (dsl/expr.h). */
 void cuda_expr(printer *p, const node *x, int level, int flags);
 /* The place of an E_REF: name[i][j], name[offset] or name. */
 void cuda_ref(printer *p, const node *ref);

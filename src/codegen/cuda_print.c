@@ -298,10 +298,11 @@ static void print_shared(printer *p) {
     const thread_kernel *t = p->t;
     p->shared_is_arena = shares_bytes(p);
     if (t->shared_is_dynamic) {
-        cuda_line(p, (tg_loc){NULL, 0}, "extern __shared__ __align__(16) unsigned char shared_memory[];");
+        cuda_line(p, (tg_loc){NULL, 0}, "extern __shared__ __align__(%d) unsigned char shared_memory[];",
+                  t->target->max_access);
     } else if (p->shared_is_arena) {
-        cuda_line(p, (tg_loc){NULL, 0}, "__shared__ __align__(16) unsigned char shared_memory[%lld];",
-                  (long long)t->shared_bytes);
+        cuda_line(p, (tg_loc){NULL, 0}, "__shared__ __align__(%d) unsigned char shared_memory[%lld];",
+                  t->target->max_access, (long long)t->shared_bytes);
     }
     for (int i = 0; i < t->nbuffers; i++) {
         const buffer *b = t->buffers[i];

@@ -237,7 +237,7 @@ bool affine_step(const node *x, const var *v, int64_t *step) {
     return true;
 }
 
-bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
+static bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
     *lo = *hi = a->constant;
     for (int i = 0; i < a->n; i++) {
         int64_t p, q;

@@ -25,7 +25,6 @@ bool point_evaluate(const node *x, const point *p, value *out);
 
 bool facts_multiply(int64_t a, int64_t b, int64_t *out); /* false: leaves 64 bits */
 int64_t facts_modulo(int64_t x, int64_t n);              /* 0 .. n - 1 */
-bool affine_range(const affine *a, int64_t *lo, int64_t *hi);
 /* x / 16 * 128 + x % 16 * 8 is 8 * x; false when it leaves 64 bits. */
 bool affine_rejoin(affine *a);
 

@@ -40,54 +40,63 @@
 
 /* ---- the passes ---------------------------------------------------------------------------------------- */
 
-/* Name, what it requires, what it leaves. */
-static const pass_info passes[] = {
-    {"tile_verify", "tile IR that the builder accepted", "a launch and atomics that the target has"},
-    {"tile_pipeline", "tile_verify",
-     "serial loops for pipelined ones; asynchronous copies, commits and waits"},
-    {"tile_layout", "no tile statement is made any more",
-     "layouts of fragments, reducers and parallel loops"},
-    {"tile_once", "tile_layout", "tensors known of which no element is read twice"},
-    {"tile_lower", "tile_layout", "thread IR; vectorized loops and shares of collective operations marked"},
-    {"thread_bounds", "nothing", "conditions that are decided are constants"},
-    {"thread_vectorize", "nothing", "no loop is marked vectorized; accesses have their widths"},
-    {"thread_atomics", "thread_bounds, thread_vectorize", "no lanes that wait for each other's atomics"},
-    {"thread_simplify", "thread_bounds, thread_vectorize", "no dead branch, loop, name or local"},
-    {"thread_dependent", "no statement is moved any more",
-     "in a dependent launch: a wait before all that earlier launches may write or read"},
-    {"thread_sync", "marked shares of collective operations", "a barrier wherever one of them needs it"},
-    {"thread_banks", "final widths of accesses", "the map of shared tiles with the fewest wavefronts"},
-    {"thread_arena", "no further shared buffer is made", "byte offsets and the total of shared memory"},
-};
-
-/* How each runs, and the spec that holds afterwards. */
-static const struct {
+/* All there is to say about a pass.  Exactly one of on_tiles, lower and on_threads is set. */
+typedef struct pass {
+    pass_info info; /* its name, what it requires, what it leaves */
     void (*on_tiles)(tg_kernel *k, const target *t);
     thread_kernel *(*lower)(tg_kernel *k, const target *t);
     thread_pass *on_threads;
-    bool (*verify)(const thread_kernel *t, text *error);
-    void (*show)(const tg_kernel *k, text *out); /* what the dump of the tile IR does not say */
-} steps[] = {
-    {.on_tiles = tile_verify},
-    {.on_tiles = tile_pipeline},
-    {.on_tiles = tile_layout, .show = tile_layout_print},
-    {.on_tiles = tile_once, .show = tile_once_print},
-    {.lower = tile_lower, .verify = thread_verify},
-    {.on_threads = thread_bounds, .verify = thread_verify},
-    {.on_threads = thread_vectorize, .verify = thread_verify},
-    {.on_threads = thread_atomics, .verify = thread_verify},
-    {.on_threads = thread_simplify, .verify = thread_verify},
-    {.on_threads = thread_dependent, .verify = thread_dependent_verify},
-    {.on_threads = thread_sync, .verify = thread_verify},
-    {.on_threads = thread_banks, .verify = thread_verify},
-    {.on_threads = thread_arena, .verify = thread_arena_verify},
+    void (*show)(const tg_kernel *k, text *out);         /* what the dump of the tile IR does not say */
+    bool (*verify)(const thread_kernel *t, text *error); /* the spec of thread IR behind it */
+} pass;
+
+static const pass passes[] = {
+    {{"tile_verify", "tile IR that the builder accepted", "a launch and atomics that the target has"},
+     .on_tiles = tile_verify},
+    {{"tile_pipeline", "tile_verify",
+      "serial loops for pipelined ones; asynchronous copies, commits and waits"},
+     .on_tiles = tile_pipeline},
+    {{"tile_layout", "no tile statement is made any more",
+      "layouts of fragments, reducers and parallel loops"},
+     .on_tiles = tile_layout,
+     .show = tile_layout_print},
+    {{"tile_once", "tile_layout", "tensors known of which no element is read twice"},
+     .on_tiles = tile_once,
+     .show = tile_once_print},
+    {{"tile_lower", "tile_layout", "thread IR; vectorized loops and shares of collective operations marked"},
+     .lower = tile_lower,
+     .verify = thread_verify},
+    {{"thread_bounds", "nothing", "conditions that are decided are constants"},
+     .on_threads = thread_bounds,
+     .verify = thread_verify},
+    {{"thread_vectorize", "nothing", "no loop is marked vectorized; accesses have their widths"},
+     .on_threads = thread_vectorize,
+     .verify = thread_verify},
+    {{"thread_atomics", "thread_bounds, thread_vectorize", "no lanes that wait for each other's atomics"},
+     .on_threads = thread_atomics,
+     .verify = thread_verify},
+    {{"thread_simplify", "thread_bounds, thread_vectorize", "no dead branch, loop, name or local"},
+     .on_threads = thread_simplify,
+     .verify = thread_verify},
+    {{"thread_dependent", "no statement is moved any more",
+      "in a dependent launch: a wait before all that earlier launches may write or read"},
+     .on_threads = thread_dependent,
+     .verify = thread_dependent_verify},
+    {{"thread_sync", "marked shares of collective operations", "a barrier wherever one of them needs it"},
+     .on_threads = thread_sync,
+     .verify = thread_verify},
+    {{"thread_banks", "final widths of accesses", "the map of shared tiles with the fewest wavefronts"},
+     .on_threads = thread_banks,
+     .verify = thread_verify},
+    {{"thread_arena", "no further shared buffer is made", "byte offsets and the total of shared memory"},
+     .on_threads = thread_arena,
+     .verify = thread_arena_verify},
 };
 
 enum { PASSES = sizeof passes / sizeof passes[0] };
 
-const pass_info *pipeline_passes(int *n) {
-    *n = PASSES;
-    return passes;
+const pass_info *pipeline_pass(int i) {
+    return i >= 0 && i < PASSES ? &passes[i].info : NULL;
 }
 
 /* ---- dumps and the spec -------------------------------------------------------------------------------- */
@@ -134,11 +143,11 @@ static bool wants_verify(const pipeline_options *options) {
 #endif
 }
 
-static bool keeps_spec(int i, const thread_kernel *t) {
+static bool keeps_spec(const pass *p, const thread_kernel *t) {
     text error = {NULL, 0, 0, false};
-    const bool good = steps[i].verify(t, &error);
+    const bool good = p->verify(t, &error);
     if (!good) {
-        tg_bug("after %s: %s", passes[i].name, error.s ? error.s : "");
+        tg_bug("after %s: %s", p->info.name, error.s ? error.s : "");
     }
     text_free(&error);
     return good;
@@ -146,14 +155,15 @@ static bool keeps_spec(int i, const thread_kernel *t) {
 
 /* ---- the loop ------------------------------------------------------------------------------------------ */
 
-static thread_kernel *run_pass(int i, tg_kernel *k, thread_kernel *t, const pipeline_options *options) {
-    if (steps[i].on_tiles) {
-        steps[i].on_tiles(k, options->target);
-    } else if (steps[i].lower) {
-        t = steps[i].lower(k, options->target);
+static thread_kernel *run_pass(const pass *p, tg_kernel *k, thread_kernel *t,
+                               const pipeline_options *options) {
+    if (p->on_tiles) {
+        p->on_tiles(k, options->target);
+    } else if (p->lower) {
+        t = p->lower(k, options->target);
         t->is_dependent = options->dependent && options->target->dependent_launch;
     } else {
-        steps[i].on_threads(t, &k->errors);
+        p->on_threads(t, &k->errors);
     }
     return t;
 }
@@ -163,16 +173,16 @@ thread_kernel *pipeline_lower(tg_kernel *k, const pipeline_options *options) {
     thread_kernel *t = NULL;
     dump_tile(&d, "tile", k, NULL);
     bool good = k->errors.n == 0;
-    for (int i = 0; i < PASSES && good; i++) {
-        t = run_pass(i, k, t, options);
+    for (const pass *p = passes; p < passes + PASSES && good; p++) {
+        t = run_pass(p, k, t, options);
         good = k->errors.n == 0 && !k->memory.failed;
         if (good && t && wants_verify(options)) {
-            good = keeps_spec(i, t);
+            good = keeps_spec(p, t);
         }
         if (t) {
-            dump_thread(&d, passes[i].name, t);
+            dump_thread(&d, p->info.name, t);
         } else {
-            dump_tile(&d, passes[i].name, k, steps[i].show);
+            dump_tile(&d, p->info.name, k, p->show);
         }
     }
     if (good) {

@@ -20,13 +20,12 @@ typedef struct pipeline_options {
     void *dump_user;
 } pipeline_options;
 
-/* The passes, in order: for `emit --stage` and messages. */
+/* What a pass is for, in words: `requires` must hold before it, `leaves` holds after it. */
 typedef struct pass_info {
-    const char *name;
-    const char *requires; /* what must hold before */
-    const char *leaves;   /* what holds afterwards */
+    const char *name, *requires, *leaves;
 } pass_info;
-const pass_info *pipeline_passes(int *n);
+/* Pass number i of the pipeline, from 0; NULL behind the last. */
+const pass_info *pipeline_pass(int i);
 
 /* Lowers an ended kernel without errors.  The result lives in k's arena.  NULL: the reasons are in k's errors. */
 thread_kernel *pipeline_lower(tg_kernel *k, const pipeline_options *options);

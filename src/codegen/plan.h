@@ -29,9 +29,8 @@ bool plan_expr_is_sound(const plan_expr *e, int nargs);
 typedef enum plan_param_kind {
     PLAN_TENSOR,
     PLAN_SCALAR,
-    PLAN_EXTENT,    /* passed as a 32-bit int, 0 .. 2^31 - 1 */
-    PLAN_CHECKS,    /* hidden: address of a tg_checks in device memory */
-    PLAN_TENSOR_MAP /* hidden, reserved */
+    PLAN_EXTENT, /* passed as a 32-bit int, 0 .. 2^31 - 1 */
+    PLAN_CHECKS  /* hidden: address of a tg_checks in device memory */
 } plan_param_kind;
 
 typedef struct plan_param {
@@ -71,7 +70,7 @@ typedef struct launch_plan {
     int threads[3];
     int64_t static_shared, dynamic_shared; /* bytes */
     int64_t max_grid[3];
-    int cluster[3];        /* reserved; 1 */
+    int cluster[3];        /* 1: no kernel has clusters yet, but plans in files have room for them */
     bool dependent_launch; /* may start before the launch before it has ended: the kernel waits by itself */
     plan_check *checks;
     int nchecks;

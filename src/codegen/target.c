@@ -14,11 +14,12 @@
 enum { KB = 1024 };
 
 /* What all CUDA targets have in common. */
-#define CUDA_ROW(text, capability, is_exact, shared, resident)                                               \
-    .name = text, .cc = capability, .exact = is_exact, .dialect = DIALECT_CUDA, .sector_bytes = 32,          \
-    .line_bytes = 128, .banks = 32, .bank_bytes = 4, .max_threads = 1024, .max_block_dim = {1024, 1024, 64}, \
-    .max_grid_dim = {2147483647, 65535, 65535}, .static_shared = 48 * KB, .max_shared = (shared)*KB,         \
-    .max_resident = resident, .async_copy = true, .max_access = 16, .dependent_launch = (capability) >= 90
+#define CUDA_ROW(text, capability, is_exact, shared, resident)                                             \
+    .name = text, .cc = capability, .exact = is_exact, .sector_bytes = 32, .line_bytes = 128, .banks = 32, \
+    .bank_bytes = 4, .max_threads = 1024, .max_block_dim = {1024, 1024, 64},                               \
+    .max_grid_dim = {2147483647, 65535, 65535}, .static_shared = 48 * KB, .max_shared = (shared)*KB,       \
+    .max_resident = resident, .max_blocks = 32, .async_copy = true, .max_access = 16,                      \
+    .dependent_launch = (capability) >= 90
 
 #define CUDA(text, capability, is_exact, shared, resident) \
     { .wave = 32, .bank = {{4, 1}, {8, 2}, {16, 4}}, CUDA_ROW(text, capability, is_exact, shared, resident) }
@@ -90,6 +91,10 @@ bool target_runs(const target *code, const target *device, bool is_ptx) {
     const bool is_one_generation =
         code->cc / 10 == device->cc / 10 && !is_embedded(code) && !is_embedded(device);
     return code->cc == device->cc || (code->cc < device->cc && (is_ptx || is_one_generation));
+}
+
+bool target_copies_async(const target *t, int64_t bytes) {
+    return t->async_copy && (bytes == 4 || bytes == 8 || bytes == 16);
 }
 
 static atomic_support atomic_sum(const target *t, int64_t type) {

@@ -6,7 +6,7 @@
  *
  * Spaces that remain: TG_GLOBAL, TG_SHARED (one per block), TG_LOCAL (registers of one thread).
  * Room for more: a statement may have several results, names its participants, barriers carry an id and a
- * count, asynchronous operations a completion object; register vectors are values with lanes > 1. */
+ * count; register vectors are values with lanes > 1. */
 #ifndef CODEGEN_THREAD_H
 #define CODEGEN_THREAD_H
 
@@ -43,12 +43,6 @@ typedef enum thread_scope { SCOPE_THREAD, SCOPE_WARP, SCOPE_WARPGROUP, SCOPE_BLO
  * where it can be done, else unrolled; thread_vectorize leaves neither. */
 enum { UNROLL_AUTO = 0, UNROLL_FULL = -1, UNROLL_WIDE = -2, UNROLL_TRY = -3 };
 
-/* What an asynchronous operation signals when its bytes have landed. */
-typedef struct thread_completion {
-    int id;
-    int64_t count;
-} thread_completion;
-
 typedef struct thread_stmt thread_stmt;
 
 typedef struct thread_block {
@@ -61,16 +55,15 @@ struct thread_stmt {
     const char *why; /* printed as a comment where set: the reason for a statement that nobody wrote */
     thread_scope participants;
     int share; /* the collective operation it is a thread's share of, numbered from 1; 0: of none, or unknown */
-    const struct layout
-        *spread; /* how that operation is spread over the threads, for people; NULL: unknown */
+    const struct layout *spread; /* how that operation is spread, for people; NULL: unknown */
     thread_stmt *next;
     buffer *buffer;
     var **result;
     int nresults;
     node *dst, *value, *extent;
     bool accumulates;
-    bool
-        hands_over; /* of a fragment, to or from where other threads find it: nothing need have been written there */
+    /* Of a fragment, to or from where other threads find it: nothing need have been written there. */
+    bool hands_over;
     bool repeats; /* THREAD_FOR: a loop of the kernel's own around operations of the block, not part of one */
     tg_reduction reduction;
     int unroll; /* THREAD_FOR: UNROLL_AUTO, UNROLL_FULL, UNROLL_WIDE, else the factor */
@@ -79,7 +72,6 @@ struct thread_stmt {
     /* Threads that meet; 0: all of the block.  THREAD_LET, THREAD_REDUCE_LANES: so many threads are known to hold
      * the same result; 0: nothing is known. */
     int64_t count;
-    thread_completion *completion;
     const char *format;
     node **values;
     int nvalues;

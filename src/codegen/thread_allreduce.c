@@ -160,6 +160,7 @@ static node *loop(thread_kernel *t, thread_block *b, const allreduce *r, buffer 
     return expr_load(a, r->at, so_far);
 }
 
+/* More partial results than these are combined by a loop, fewer by one expression. */
 enum { CHAIN_LIMIT = 8 };
 
 void thread_allreduce(thread_kernel *t, thread_block *b, const allreduce *r) {

@@ -19,8 +19,8 @@
  * variable of its own, which reads better. */
 #include "codegen/passes.h"
 
-/* The widest access of a lane; the most blocks that a multiprocessor holds; what sharing must save. */
-enum { GRANULE = 16, RESIDENT_BLOCKS = 32, WORTHWHILE = 8 };
+/* The total must fall by one part in so many before bytes are shared. */
+enum { WORTHWHILE = 8 };
 
 typedef struct room {
     buffer *b;
@@ -192,13 +192,14 @@ static bool collides(const plan *p, const room *r, sharing how) {
 
 /* The lowest place that is free: the beginning, or behind another buffer. */
 static void settle(const plan *p, room *r, sharing how) {
+    const int64_t align = p->t->target->max_access; /* any buffer may be accessed as widely as can be */
     int64_t best = -1;
     for (int i = -1; i < p->n; i++) {
         const room *other = i < 0 ? NULL : &p->item[i];
         if (other == r || (other && other->at < 0)) {
             continue;
         }
-        r->at = other ? (other->at + other->bytes + GRANULE - 1) / GRANULE * GRANULE : 0;
+        r->at = other ? (other->at + other->bytes + align - 1) / align * align : 0;
         if ((best < 0 || r->at < best) && !collides(p, r, how)) {
             best = r->at;
         }
@@ -236,7 +237,7 @@ static bool is_worth(const thread_kernel *t, int64_t total, int64_t instead) {
 static sharing decide(plan *p) {
     const thread_kernel *t = p->t;
     const int64_t alone = settle_all(p, SHARE_NEVER);
-    if (alone <= t->target->max_shared / RESIDENT_BLOCKS) {
+    if (alone <= t->target->max_shared / t->target->max_blocks) {
         return SHARE_NEVER;
     }
     const int64_t behind = settle_all(p, SHARE_BEHIND_BARRIERS);
@@ -313,7 +314,7 @@ void thread_arena(thread_kernel *t, diag *errors) {
     }
     for (int i = 0; i < p.n; i++) {
         p.item[i].b->offset = p.item[i].at;
-        p.item[i].b->align = GRANULE;
+        p.item[i].b->align = t->target->max_access;
     }
     if (how == SHARE_WITH_NEW_BARRIERS) {
         insert_barriers(&p);
@@ -329,7 +330,8 @@ void thread_arena(thread_kernel *t, diag *errors) {
 /* ---- its spec ------------------------------------------------------------------------------------------ */
 
 static bool is_placed(const plan *p, const room *r, text *error) {
-    const bool good = r->at >= 0 && r->at % GRANULE == 0 && r->at + r->bytes <= p->t->shared_bytes;
+    const bool good =
+        r->at >= 0 && r->at % p->t->target->max_access == 0 && r->at + r->bytes <= p->t->shared_bytes;
     if (!good) {
         text_print(error, "%s: '%s' of %lld bytes lies at %lld of %lld", p->t->name, r->b->name,
                    (long long)r->bytes, (long long)r->at, (long long)p->t->shared_bytes);

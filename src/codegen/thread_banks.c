@@ -99,7 +99,7 @@ static bool takes_part(const scope *around, const moment *m) {
 
 /* Where each lane of a warp is: the row among all rows, and the column; -1 where it takes no part. */
 typedef struct pattern {
-    int64_t row[BANK_LANES], column[BANK_LANES];
+    int64_t row[TARGET_MAX_WAVE], column[TARGET_MAX_WAVE];
 } pattern;
 
 static bool place_of(const node *ref, const moment *m, int64_t *row, int64_t *column) {

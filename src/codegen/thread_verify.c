@@ -234,7 +234,7 @@ static void check_reduce(check_state *c, const thread_stmt *s) {
     define(c, s, s->value->type);
 }
 
-/* The hardware moves 4, 8 or 16 bytes from global to shared memory as they are. */
+/* The hardware moves bytes from global to shared memory as they are. */
 static void check_copy_async(check_state *c, const thread_stmt *s) {
     check_store(c, s);
     if (c->failed) {
@@ -250,7 +250,7 @@ static void check_copy_async(check_state *c, const thread_stmt *s) {
                buffer_root(from->buffer)->space != TG_GLOBAL) {
         breach(c, "an asynchronous copy from '%s' to '%s' is not from global to shared memory",
                from->buffer->name, s->dst->buffer->name);
-    } else if (bytes != 4 && bytes != 8 && bytes != 16) {
+    } else if (!target_copies_async(c->t->target, bytes)) {
         breach(c, "an asynchronous copy of %lld bytes", (long long)bytes);
     }
     if (s->extent) {

@@ -351,11 +351,10 @@ static bool open_iteration(rewriting *r, const frame *f, tile_block **b, tile_st
     node *exists = expr_binary(r->a, f->loop->s->at, TG_LT, f->now, f->trips);
     const fact known = facts_truth(exists);
     if (known == FACT_UNKNOWN) {
-        tile_stmt *when = append(r, *b, *up, TILE_WHEN, f->loop->s->at);
-        when
-            ->value = exists;
-        *up = when;
-        *b = &when->body;
+        tile_stmt *branch = append(r, *b, *up, TILE_WHEN, f->loop->s->at);
+        branch->value = exists;
+        *up = branch;
+        *b = &branch->body;
     }
     return known != FACT_NO;
 }
@@ -437,7 +436,7 @@ static void iteration(rewriting *r, frame f, tile_block *b, tile_stmt *up) {
     leave(r, before);
 }
 
-static void rolled(rewriting *r, frame f, tile_block *b, tile_stmt *up, const char *why) {
+static void rolled_loop(rewriting *r, frame f, tile_block *b, tile_stmt *up, const char *why) {
     const tile_stmt *s = f.loop->s;
     var *axis = r->copies > 0 ? new_var(r, s->axes[0]) : s->axes[0];
     tile_stmt *loop = append_loop(r, b, up, s->at, axis, f.trips);
@@ -447,7 +446,7 @@ static void rolled(rewriting *r, frame f, tile_block *b, tile_stmt *up, const ch
 }
 
 /* Iterations q * stages .. q * stages + stages - 1 in one. */
-static void unrolled(rewriting *r, frame f, tile_block * b, tile_stmt * up, const char *why) {
+static void unrolled_loop(rewriting *r, frame f, tile_block *b, tile_stmt *up, const char *why) {
     const tile_stmt *s = f.loop->s;
     const int64_t n = f.loop->stages;
     node *turns = expr_binary(r->a, s->at, TG_QUO, plus(r, f.trips, n - 1), number(r, n, s->at));
@@ -511,7 +510,7 @@ static node *trips_of(rewriting *r, const tile_stmt *s, tile_block *b, tile_stmt
     return expr_var(r->a, s->at, let->var);
 }
 
-static void pipelined(rewriting *r, const ahead_loop *l, tile_block * b, tile_stmt * up) {
+static void pipelined_loop(rewriting *r, const ahead_loop *l, tile_block *b, tile_stmt *up) {
     const long long ahead = (long long)l->stages - 1;
     frame f = {.loop = l, .turn = -1};
     hoist(r, l, b, up);
@@ -519,10 +518,9 @@ static void pipelined(rewriting *r, const ahead_loop *l, tile_block * b, tile_st
     prologue(r, &f, b, up);
     const char *why = arena_print(r->a, "copies run %lld iteration%s ahead", ahead, ahead == 1 ? "" : "s");
     if (l->is_unrolled) {
-        unrolled(r, f, b, up, why)
-            ;
+        unrolled_loop(r, f, b, up, why);
     } else {
-        rolled(r, f, b, up, why);
+        rolled_loop(r, f, b, up, why);
     }
 }
 
@@ -563,8 +561,7 @@ static void clone_block(rewriting *r, const tile_block *from, tile_block *to, ti
     for (const tile_stmt *s = from->first; s; s = s->next) {
         const ahead_loop *l = ahead_loop_of(r->plan, s);
         if (l) {
-            pipelined(r, l, to, up)
-                ;
+            pipelined_loop(r, l, to, up);
         } else if (s->kind == TILE_LOOP || s->kind == TILE_WHEN) {
             clone_scope(r, s, to, up);
         } else if (s->kind == TILE_ALLOC) {

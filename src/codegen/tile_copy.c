@@ -531,7 +531,7 @@ static node *valid_elements(const move *m) {
  * run leaves trailing elements, which the instruction has no way to say. */
 static bool can_be_async(const move *m) {
     const int64_t run = m->w.layout->run, bytes = run * type_bytes(m->dst->buffer->type);
-    bool good = m->w.run_dim >= 0 && (bytes == 4 || bytes == 8 || bytes == 16) &&
+    bool good = m->w.run_dim >= 0 && target_copies_async(m->l->t->target, bytes) &&
                 !misfit_either(m->l->a, m->l->t->target, m->s, run);
     for (int i = 0; i < m->nlimits; i++) {
         good = good && !(m->limit[i].varies && m->limit[i].is_lower) && !m->limit[i].is_skip;

@@ -768,7 +768,8 @@ static void decide_rest(const deciding *d) {
     }
 }
 
-/* Reducers that no loop adds to, and those of which the loops say only when they run what goes where. */
+/* Reducers of so many elements may stand whole in every thread, where loops add to an element that is known only when
+ * they run. */
 enum { FEW = 1024 };
 
 typedef struct adding {

@@ -102,8 +102,7 @@ node *layout_slot_in(arena *a, const layout *loop, var *const *axis, const layou
 /* Thread x slot tables and the reason, as `emit --stage tile_layout` shows them. */
 void layout_print(const layout *l, const char *name, text *out);
 
-/* ---- decisions: what the pass tile_layout leaves --------------------------------------------------------
- */
+/* ---- decisions: what the pass tile_layout leaves ------------------------------------------------------- */
 
 /* The layout of a fragment or (finalized) reducer: buffer.registers.  Of a parallel loop, copy or fill that
  * is spread over threads: tile_stmt.spread.  Both NULL where the statement decides nothing. */

@@ -137,9 +137,10 @@ static bool has_parallel(const tile_block *b) {
     return false;
 }
 
+/* CUDA's compiler unrolls no loop as long as one around the block's operations by itself; up to so many trips are
+ * unrolled here. */
 enum { UNROLLED_TRIPS = 16 };
 
-/* CUDA's compiler unrolls no loop as long as one around the block's operations by itself. */
 static void unroll_registers(const tile_stmt *s, thread_stmt *loop) {
     const node *extent = loop->extent;
     if (loop->repeats && loop->unroll == UNROLL_AUTO && expr_is_const(extent) &&

@@ -25,8 +25,8 @@ typedef struct lowering {
     thread_kernel *t;
     arena *a;
     diag *errors;
-    buffer *
-        *registers; /* by id of a fragment or reducer: the local that holds a thread's share; NULL: not yet */
+    /* By id of a fragment or reducer: the local that holds a thread's share; NULL: not yet. */
+    buffer **registers;
     int nregisters;
     int in_parallel; /* parallel loops around what is lowered now */
     node *linear;    /* thread_linear() by a name where it is no name itself; NULL: not used yet */
@@ -71,6 +71,8 @@ thread_block *spread_open(lowering *l, thread_block *b, spread *s);
 
 /* The linear index of a thread: a name or a constant. */
 node *lower_linear(lowering *l, tg_loc at);
+/* A condition that holds where both do; NULL is always true. */
+node *lower_both(lowering *l, node *x, node *y);
 
 /* ---- tile_spread.c: fragments are registers ------------------------------------------------------------ */
 
@@ -118,17 +120,9 @@ typedef struct partials {
 partials partials_begin(lowering *l, thread_block *b, const buffer *shape, tg_reduction reduction,
                         const layout *held, tg_loc at);
 node *partials_register(lowering *l, const partials *p, node *slot, tg_loc at);
-/* Gives all holders the reduction. */
-void partials_combine(lowering *l, thread_block *b, const partials *p, tg_loc at);
-/* Combines them and adds the result to the reducer's own. */
+/* Gives all holders the reduction, and adds the result to the reducer's own. */
 void partials_merge(lowering *l, thread_block *b, buffer *reducer, const partials *p, tg_loc at);
 void lower_finalize(lowering *l, const tile_stmt *s, thread_block *b);
 void lower_reduce(lowering *l, const tile_stmt *s, thread_block *b);
-
-/* ---- the other files of lowering write these ------------------------------------------------------------
- */
-
-/* A condition that holds where both do; NULL is always true. */
-node *lower_both(lowering *l, node *x, node *y);
 
 #endif

@@ -565,7 +565,7 @@ static void look_at(thread_stmt *s, void *user) {
     thread_accesses(s, look_at_ref, user);
 }
 
-enum { UNROLL_LIMIT = 1024 };
+enum { UNROLLED_INNER = 1024 }; /* trips */
 
 /* Loops that index registers are unrolled; one that reads memory along its variable may read several elements at
  * once, in the order that it has. */
@@ -576,7 +576,7 @@ static void unroll_inner(thread_stmt *s, void *user) {
     }
     inner n = {.v = s->result[0]};
     thread_walk(&s->body, look_at, &n);
-    if (thread_indexes_registers(s) && s->extent->ival <= UNROLL_LIMIT) {
+    if (thread_indexes_registers(s) && s->extent->ival <= UNROLLED_INNER) {
         s->unroll = UNROLL_FULL;
     } else if (n.reads_along && !n.writes_memory && !n.has_loop && s->extent->ival % 2 == 0) {
         s->unroll = UNROLL_TRY;

@@ -319,9 +319,9 @@ static bool is_aligned(judging *j, const node *region, int64_t bytes) {
 /* The smallest asynchronous copy. */
 enum { ASYNC_BYTES = 4 };
 
-static bool is_async_width(const tile_stmt *s) {
-    const int64_t bytes = s->options.width * type_bytes(s->dst->buffer->type);
-    return s->options.width == 0 || bytes == 4 || bytes == 8 || bytes == 16;
+static bool is_async_width(const target *t, const tile_stmt *s) {
+    return s->options.width == 0 ||
+           target_copies_async(t, s->options.width * type_bytes(s->dst->buffer->type));
 }
 
 static const char *async_fault(judging *j, const tile_stmt *s) {
@@ -336,7 +336,7 @@ static const char *async_fault(judging *j, const tile_stmt *s) {
     if (s->options.outside != 0) {
         return "an asynchronous copy gives 0 outside of the tensor and nothing else";
     }
-    if (!is_async_width(s)) {
+    if (!is_async_width(j->plan->t, s)) {
         return arena_print(j->a, "an asynchronous copy moves 4, 8 or 16 bytes, not %d elements of %s",
                            s->options.width, type_name(from));
     }

@@ -44,7 +44,8 @@ static node *identity_of(lowering *l, const partials *p, tg_loc at) {
     return expr_const(l->a, at, reduction_identity(p->reduction, p->shape->type));
 }
 
-enum { UNROLL_LIMIT = 64 };
+/* Loops over more slots than these are left to CUDA's compiler. */
+enum { UNROLLED_SLOTS = 64 };
 
 /* A loop over the slots, its variable as result. */
 static node *each_slot(lowering *l, thread_block **b, int64_t slots, tg_loc at) {
@@ -53,7 +54,7 @@ static node *each_slot(lowering *l, thread_block **b, int64_t slots, tg_loc at) 
     }
     thread_stmt *loop = thread_for(l->t, *b, "slot", expr_int(l->a, at, slots));
     loop->at = at;
-    loop->unroll = slots <= UNROLL_LIMIT ? UNROLL_FULL : UNROLL_AUTO;
+    loop->unroll = slots <= UNROLLED_SLOTS ? UNROLL_FULL : UNROLL_AUTO;
     *b = &loop->body;
     return expr_var(l->a, at, loop->result[0]);
 }
@@ -269,9 +270,9 @@ static node *number_of(const combining *c, const part *parts, int n) {
     return sum;
 }
 
+/* Shared memory for slots that meet at once: all of them, unless that takes more. */
 enum { MEETING_BYTES = 16384 };
 
-/* Slots that meet at once: all, unless that takes much memory. */
 static bool meets_at_once(const combining *c) {
     return c->p->layout->slots * c->parts * c->groups * type_bytes(c->p->shape->type) <= MEETING_BYTES;
 }
@@ -308,7 +309,7 @@ static node *meeting_place(const combining *c, node *slot, node *part_number) {
     return expr_ref(c->a, c->at, c->meeting, n, index, 1);
 }
 
-static thread_block *when(const combining *c, thread_block * b, node * condition) {
+static thread_block *under(const combining *c, thread_block *b, node *condition) {
     if (!condition || expr_is_int(condition, 1)) {
         return b;
     }
@@ -355,13 +356,13 @@ static void put_missing(const combining *c, thread_block *b, node *slot) {
         expr_binary(c->a, c->at, TG_GE, thread, expr_int(c->a, c->at, c->p->layout->threads - last));
     node *lowest = expr_binary(c->a, c->at, TG_LT, thread, expr_int(c->a, c->at, top->stride));
     node *above = expr_int(c->a, c->at, c->parts / top->extent * (top->extent - 1));
-    b = when(c, b, lower_both(c->l, lowest, beyond));
+    b = under(c, b, lower_both(c->l, lowest, beyond));
     put(c, b, slot, expr_add(c->a, number_of(c, c->rest, c->nrest), above), identity_of(c->l, c->p, c->at));
 }
 
 static void put_parts(const combining *c, thread_block *b, node *slot) {
     node *x = lanes_value(c, b, slot);
-    thread_block *inside = when(c, b, is_first(c));
+    thread_block *inside = under(c, b, is_first(c));
     put(c, inside, slot, number_of(c, c->rest, c->nrest), x);
     put_missing(c, inside, slot);
 }
@@ -370,6 +371,7 @@ static node *part_number(const combining *c, node *slot, node *number) {
     return expr_load(c->a, c->at, meeting_place(c, slot, number));
 }
 
+/* More parts than these are combined by a loop, fewer by one expression. */
 enum { CHAIN_LIMIT = 8 };
 
 /* The parts of the thread's element, first to last. */
@@ -407,7 +409,8 @@ static void meet(combining *c, thread_block *b) {
     take_parts(c, b, slot);
 }
 
-void partials_combine(lowering *l, thread_block *b, const partials *p, tg_loc at) {
+/* Gives all holders the reduction. */
+static void combine_partials(lowering *l, thread_block *b, const partials *p, tg_loc at) {
     combining c = {.l = l, .a = l->a, .p = p, .at = at};
     find_parts(&c);
     judge_idle(&c);
@@ -452,7 +455,7 @@ void partials_merge(lowering *l, thread_block *b, buffer *reducer, const partial
     buffer *memory = lower_scratch(l, reducer, at);
     partials enough = *p;
     enough.is_by_all = p->from != NULL; /* nobody but the first replica is asked */
-    partials_combine(l, b, &enough, at);
+    combine_partials(l, b, &enough, at);
     publish(l, b, p, memory, at);
     spread w = each_element(l, b, lower_layout(l, reducer), reducer, true, at);
     node *place = expr_ref(l->a, at, memory, memory->rank, w.index, 1);
@@ -510,7 +513,7 @@ void lower_finalize(lowering *l, const tile_stmt *s, thread_block *b) {
     partials p = {
         lower_registers(l, reducer), lower_layout(l, reducer), reducer, reducer->reduction, NULL, false};
     p.from = x.from && !x.differs && is_part_of(p.layout, x.from) ? x.from : NULL;
-    partials_combine(l, b, &p, s->at);
+    combine_partials(l, b, &p, s->at);
 }
 
 /* ---- reduce -------------------------------------------------------------------------------------------- */
@@ -652,7 +655,7 @@ void lower_reduce(lowering *l, const tile_stmt *s, thread_block *b) {
         p.from = s->spread;
         p.is_by_all = replicas_are_whole(s->spread);
         accumulate(l, b, s, &p);
-        partials_combine(l, b, &p, s->at);
+        combine_partials(l, b, &p, s->at);
     } else {
         one_by_one(l, b, s, &p);
     }

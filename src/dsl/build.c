@@ -47,7 +47,8 @@ node *build_poison(tg_kernel *k) {
     return k ? &k->poison : &nowhere;
 }
 
-node *build_node(tg_kernel *k, node *x) {
+/* x, or poison for NULL. */
+static node *or_poison(tg_kernel *k, node *x) {
     return x ? x : build_poison(k);
 }
 
@@ -338,7 +339,7 @@ int64_t tg_ceildiv(tg_kernel *k, tg_loc at, int64_t a, int64_t b) {
 }
 
 tg_expr tg_ceildiv_expr(tg_kernel *k, tg_loc at, tg_expr a, int64_t b) {
-    node *x = build_node(k, a.node);
+    node *x = or_poison(k, a.node);
     if (!build_ready(k, at) || build_poisoned(x)) {
         return (tg_expr){build_poison(k)};
     }
@@ -496,7 +497,7 @@ tg_buf tg_tensor(tg_kernel *k, tg_loc at, const char *name, int64_t dtype, int64
     b->align = 16;
     bool good = true;
     for (int i = 0; i < dims.n; i++) {
-        good &= tensor_dim(k, at, b, i, build_node(k, dims.e[i].node));
+        good &= tensor_dim(k, at, b, i, or_poison(k, dims.e[i].node));
     }
     if (!good || !tensor_pitch(k, at, b, pitch) || !tensor_size(k, at, b)) {
         return (tg_buf){build_poison(k)};

@@ -38,7 +38,6 @@ enum { BUILD_MAX_SIZE = 10000 }; /* nodes of one expression, as printed */
 /* ---- build.c ------------------------------------------------------------------------------------------- */
 bool build_ready(tg_kernel *k, tg_loc at);
 node *build_poison(tg_kernel *k);
-node *build_node(tg_kernel *k, node *x); /* x, or poison for NULL */
 bool build_poisoned(const node *x);
 var *build_var(tg_kernel *k, tg_loc at, var_kind kind, const char *name, int64_t type);
 buffer *build_new_buffer(tg_kernel *k, tg_loc at, tg_space space, const char *name, int64_t type);

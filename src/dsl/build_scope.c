@@ -241,19 +241,16 @@ static void open_when(tg_kernel *k, tg_loc at, const tg_axes *axes) {
 }
 
 static void open_otherwise(tg_kernel *k, tg_loc at) {
-    tile_stmt *when = k->block->last;
-    if (!when || when->kind != TILE_WHEN || when->has_otherwise) {
+    tile_stmt *branch = k->block->last;
+    if (!branch || branch->kind != TILE_WHEN || branch->has_otherwise) {
         diag_error(&k->errors, at, "otherwise does not follow a when");
-        when
-            = build_stmt(k, at, TILE_WHEN);
-        when
-            ->value = build_poison(k);
+        branch = build_stmt(k, at, TILE_WHEN);
+        branch->value = build_poison(k);
     }
-    when
-        ->has_otherwise = true;
-    push(k, at, TG_OTHERWISE)->stmt = when;
-    k->scope = when;
-    k->block = &when->otherwise;
+    branch->has_otherwise = true;
+    push(k, at, TG_OTHERWISE)->stmt = branch;
+    k->scope = branch;
+    k->block = &branch->otherwise;
 }
 
 tg_scope tg_open(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t option, tg_axes axes) {

@@ -162,6 +162,10 @@ int64_t expr_divisor(const node *x);
 /* Truncating division and remainder with ranges are ops like any other.  Size with multiplicity: */
 int64_t expr_size(const node *x); /* nodes as printed, saturating */
 
+/* How tightly printed text binds, by C's precedence: larger binds tighter.  The operators' own levels stand in ops.def;
+ * a prefix operator or cast has LEVEL_UNARY, a name, literal or call LEVEL_CALL. */
+enum { LEVEL_NONE = 0, LEVEL_CHOOSE = 3, LEVEL_UNARY = 14, LEVEL_CALL = 16 };
+
 /* As in messages and dumps: "row * 14336 + col", "f32(matrix[row, col])", 'buffer[i, j : +8]'. */
 void expr_print(const node *x, text *out);
 /* The same in arena memory. */

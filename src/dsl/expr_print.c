@@ -8,15 +8,13 @@
 
 #include "dsl/expr.h"
 
-enum { CHOICE = 3, UNARY = 14, CALL = 16 };
-
 typedef struct {
     const char *text;
     int level;
 } op_text;
 
 static const op_text op_texts[] = {
-    {"?", CALL},
+    {"?", LEVEL_CALL},
 #define OP(id, word, operands, accepts, text, level) {text, level},
 #include "dsl/ops.def"
 #undef OP
@@ -27,13 +25,13 @@ static int level_of(const node *x) {
     case E_OP:
         return op_texts[x->op].level;
     case E_CHOOSE:
-        return CHOICE;
+        return LEVEL_CHOOSE;
     case E_CAST:
-        return x->type == TYPE_INDEX ? level_of(x->arg[0]) : CALL;
+        return x->type == TYPE_INDEX ? level_of(x->arg[0]) : LEVEL_CALL;
     case E_CONST:
-        return (type_is_float(x->type) ? signbit(x->fval) != 0 : x->ival < 0) ? UNARY : CALL;
+        return (type_is_float(x->type) ? signbit(x->fval) != 0 : x->ival < 0) ? LEVEL_UNARY : LEVEL_CALL;
     default:
-        return CALL;
+        return LEVEL_CALL;
     }
 }
 
@@ -81,7 +79,7 @@ static void print_call(const char *name, const node *x, text *out) {
 
 static void print_op(const node *x, text *out) {
     const op_text *op = &op_texts[x->op];
-    if (op->level == CALL) {
+    if (op->level == LEVEL_CALL) {
         print_call(op->text, x, out);
     } else if (x->n == 1) {
         text_add(out, op->text);
@@ -149,11 +147,11 @@ static void print_bare(const node *x, text *out) {
         print_op(x, out);
         break;
     case E_CHOOSE:
-        print_at(x->arg[0], CHOICE + 1, out);
+        print_at(x->arg[0], LEVEL_CHOOSE + 1, out);
         text_add(out, " ? ");
-        print_at(x->arg[1], CHOICE + 1, out);
+        print_at(x->arg[1], LEVEL_CHOOSE + 1, out);
         text_add(out, " : ");
-        print_at(x->arg[2], CHOICE, out);
+        print_at(x->arg[2], LEVEL_CHOOSE, out);
         break;
     case E_CAST:
         if (x->type == TYPE_INDEX) { /* the same number */

@@ -62,8 +62,8 @@ struct tile_stmt {
     bool has_otherwise;
     bool is_async;   /* TILE_COPY: by asynchronous copies; complete after commit and wait */
     const char *why; /* the compiler's reason for what nobody wrote, or for what was not done */
-    const struct layout
-        *spread; /* COPY, FILL, parallel LOOP: how it is spread, after tile_layout; else NULL */
+    /* COPY, FILL, parallel LOOP: how it is spread over the threads, after tile_layout; else NULL. */
+    const struct layout *spread;
 };
 
 typedef enum param_source { PARAM_PROBLEM, PARAM_GIVEN, PARAM_TUNED, PARAM_DEFAULT } param_source;

@@ -450,10 +450,8 @@ static int put_plain(call *c, int i, const plan_param *p) {
     case PLAN_CHECKS:
         c->slot[i] = c->kernel->checks_address;
         return TG_OK;
-    case PLAN_TENSOR_MAP:
-        break;
     }
-    return ERROR_BUG("a parameter of a kind that is not built yet");
+    return ERROR_BUG("a parameter of no known kind");
 }
 
 static int put_parameters(call *c) {

@@ -463,12 +463,12 @@ static void begin_block(sim *s) {
 /* "16..31, 40": the threads of a warp's lanes. */
 static void add_threads(text *out, const warp *w, uint64_t lanes) {
     const char *between = "";
-    for (int l = 0; l < SIM_MAX_WAVE; l++) {
+    for (int l = 0; l < TARGET_MAX_WAVE; l++) {
         if (!(lanes >> l & 1)) {
             continue;
         }
         int end = l;
-        while (end + 1 < SIM_MAX_WAVE && (lanes >> (end + 1) & 1)) {
+        while (end + 1 < TARGET_MAX_WAVE && (lanes >> (end + 1) & 1)) {
             end++;
         }
         text_print(out, end > l ? "%s%d..%d" : "%s%d", between, w->first + l, w->first + end);

@@ -8,8 +8,7 @@
 #include "codegen/thread.h"
 #include "sim/witness.h"
 
-/* One memory instruction of one warp, for whoever counts costs (sim_memory.c and explain).  Reserved place:
- * called when set. */
+/* One memory instruction of one warp, as sim_options.on_access hears of it (sim_cost.h, sim_trace.h). */
 typedef struct sim_access {
     const node *ref;
     bool is_write, is_atomic;
@@ -28,8 +27,8 @@ typedef struct sim_options {
     bool skip_races;    /* for timing the rest only */
     int64_t step_limit; /* warp instructions; 0: none */
     void (*on_access)(const sim_access *access, void *user);
-    bool (*wants_block)(const int64_t index[3],
-                        void *user); /* false: that block is left out; NULL: all run */
+    /* False: that block is left out.  NULL: all run. */
+    bool (*wants_block)(const int64_t index[3], void *user);
     void *user;
     bool (*progress)(double done, void *user); /* now and then; false stops the run */
 } sim_options;

@@ -127,67 +127,18 @@ static int axes_in(const block_reader *r, const node *x) {
 
 /* ---- values that belong to the block ------------------------------------------------------------------- */
 
-static bool evaluate(const block_reader *r, const node *x, value *out);
-
-static bool evaluate_operation(const block_reader *r, const node *x, value *out) {
-    value a, b = {0};
-    value_fault fault = FAULT_NONE;
-    if (!evaluate(r, x->arg[0], &a) || (x->n > 1 && !evaluate(r, x->arg[1], &b))) {
-        return false;
-    }
-    if (x->n > 1 && a.type != b.type && x->op != TG_SHL && x->op != TG_SHR) {
-        a = value_cast(a, TYPE_INDEX, &fault);
-        b = value_cast(b, TYPE_INDEX, &fault);
-    }
-    *out = x->n > 1 ? value_binary(x->op, a, b, &fault) : value_unary(x->op, a, &fault);
-    return fault == FAULT_NONE;
-}
-
-static bool evaluate_var(const block_reader *r, const var *v, value *out) {
+/* An expr_look_up. */
+static bool value_of(const var *v, const void *reader, value *out) {
+    const block_reader *r = reader;
     if (v->kind == VAR_GRID) {
         *out = value_int(v->type, r->at[v->axis]);
         return true;
     }
     if (v->kind == VAR_LET) {
-        return r->meaning[v->id] && evaluate(r, r->meaning[v->id], out);
+        return r->meaning[v->id] && expr_evaluate(r->meaning[v->id], value_of, r, out);
     }
     *out = r->scalar[v->id];
     return out->type != 0;
-}
-
-static bool evaluate(const block_reader *r, const node *x, value *out) {
-    value_fault fault = FAULT_NONE;
-    value a;
-    switch (x->kind) {
-    case E_CONST:
-        *out = expr_value(x);
-        return true;
-    case E_VAR:
-        return evaluate_var(r, x->var, out);
-    case E_OP:
-        return evaluate_operation(r, x, out);
-    case E_CHOOSE:
-        return evaluate(r, x->arg[0], &a) && evaluate(r, x->arg[a.bits != 0 ? 1 : 2], out);
-    case E_CAST:
-        if (evaluate(r, x->arg[0], &a)) {
-            *out = value_cast(a, x->type, &fault);
-            return fault == FAULT_NONE;
-        }
-        return false;
-    case E_BITCAST:
-        if (evaluate(r, x->arg[0], &a)) {
-            *out = value_bitcast(a, x->type);
-            return true;
-        }
-        return false;
-    case E_POISON:
-    case E_LOAD:
-    case E_BUFFER:
-    case E_REF:
-    case E_REGION:
-        break;
-    }
-    return false;
 }
 
 /* What faults is 0 in every block where it does. */
@@ -196,7 +147,7 @@ static int64_t number(const block_reader *r, const node *x) {
     if (x->kind == E_VAR && x->var->kind == VAR_GRID) {
         return r->at[x->var->axis];
     }
-    return evaluate(r, x, &v) ? value_as_int(v) : 0;
+    return expr_evaluate(x, value_of, r, &v) ? value_as_int(v) : 0;
 }
 
 static int64_t sum_of(const block_reader *r, const apart *s) {
@@ -622,7 +573,7 @@ static bool take_grid(const block_reader *r, block_kinds *k) {
     k->blocks = 1;
     for (int i = 0; i < 3; i++) {
         value v = value_int(TYPE_INDEX, 1);
-        if (r->t->grid[i] && !evaluate(r, r->t->grid[i], &v)) {
+        if (r->t->grid[i] && !expr_evaluate(r->t->grid[i], value_of, r, &v)) {
             return false;
         }
         k->grid[i] = value_as_int(v);

@@ -6,8 +6,7 @@
  * where all lanes are known to agree, a single value in eight bytes ("uniform").  Vectors of n elements are n
  * registers in a row.  The frame holds, from its beginning:
  *
- *     registers (a stack: statements give back what they took) | constants | locals and what of them is
- * written
+ *     registers (a stack: statements give back what they took) | constants | locals, and what of them is written
  *
  * Control: a stack of masks.  IF pushes, ELSE turns over, END pops; FOR pushes, NEXT drops the lanes whose
  * trip count is reached and pops after the last one.  An empty mask jumps over what it would not do. */

@@ -11,8 +11,6 @@
 #include "codegen/banks.h"
 #include "sim/sim_joined.h"
 
-enum { MAX_LANES = 64 };
-
 /* ---- sets of sectors ----------------------------------------------------------------------------------- */
 
 typedef struct bits {
@@ -96,7 +94,7 @@ static void clear_bits(bits *b) {
 
 /* Ascending; addresses come nearly so. */
 static int sorted(const sim_access *a, uint64_t *out) {
-    const int n = a->lanes < MAX_LANES ? a->lanes : MAX_LANES;
+    const int n = a->lanes < TARGET_MAX_WAVE ? a->lanes : TARGET_MAX_WAVE;
     for (int i = 0; i < n; i++) {
         int j = i;
         for (; j > 0 && out[j - 1] > a->address[i]; j--) {
@@ -149,7 +147,7 @@ static int count_sectors(const uint64_t *address, int n, int bytes, int sector_b
 static void count_banks(const target *t, cost_op op, const sim_access *a, cost_request *out) {
     bank_request r = {.bytes = a->bytes, .is_load = op == COST_LOAD};
     int next = 0;
-    for (int lane = 0; lane < BANK_LANES; lane++) {
+    for (int lane = 0; lane < TARGET_MAX_WAVE; lane++) {
         const bool takes_part = a->mask >> lane & 1;
         r.address[lane] = takes_part ? a->base + (int64_t)a->address[next] : -1;
         next += takes_part;
@@ -161,7 +159,7 @@ static void count_banks(const target *t, cost_op op, const sim_access *a, cost_r
 }
 
 static cost_request count(const target *t, tg_space space, cost_op op, const sim_access *a, bits *set) {
-    uint64_t address[MAX_LANES];
+    uint64_t address[TARGET_MAX_WAVE];
     const int n = sorted(a, address);
     cost_request out = {.lanes = n, .used = distinct_bytes(address, n, a->bytes)};
     if (op == COST_ATOMIC) {

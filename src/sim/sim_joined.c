@@ -25,7 +25,7 @@ static bool goes_on(const joined_run *run, const sim_access *a, int64_t barriers
 
 static void begin(joined_run *run, const sim_access *a, int64_t barriers) {
     *run = (joined_run){.n = 1, .bytes = a->bytes, .mask = a->mask, .base = a->base, .barriers = barriers};
-    run->lanes = a->lanes < JOINED_LANES ? a->lanes : JOINED_LANES;
+    run->lanes = a->lanes < TARGET_MAX_WAVE ? a->lanes : TARGET_MAX_WAVE;
     memcpy(run->first, a->address, (size_t)run->lanes * sizeof *run->first);
 }
 
@@ -42,7 +42,7 @@ static bool is_aligned(const joined_run *run, int skip, int bytes) {
 static int wavefronts(const joined_run *run, const target *t, bool is_load, int skip, int bytes) {
     bank_request r = {.bytes = bytes, .is_load = is_load};
     int next = 0;
-    for (int lane = 0; lane < BANK_LANES; lane++) {
+    for (int lane = 0; lane < TARGET_MAX_WAVE; lane++) {
         const bool takes_part = (run->mask >> lane & 1) && next < run->lanes;
         r.address[lane] = takes_part ? run->base + (int64_t)run->first[next] + skip * run->bytes : -1;
         next += takes_part;

@@ -11,7 +11,7 @@
 #include "codegen/target.h"
 #include "sim/sim.h"
 
-enum { JOINED_LANES = 64, JOINED_MOST = 4 };
+enum { JOINED_MOST = 4 };
 
 /* What one warp does at one place: `n` accesses so far, each behind the one before in every lane. */
 typedef struct joined_run {
@@ -19,7 +19,7 @@ typedef struct joined_run {
     int lanes;
     uint64_t mask;
     int64_t base, barriers; /* met by the block before */
-    uint64_t first[JOINED_LANES];
+    uint64_t first[TARGET_MAX_WAVE];
 } joined_run;
 
 typedef struct joined_cost {

@@ -16,8 +16,6 @@
 
 #include "dsl/value.h"
 
-enum { SIM_MAX_WAVE = 64 }; /* masks are 64 bits; the width of a wave is the target's */
-
 typedef bool lane_kernel(void *restrict out, const void *restrict a, const void *restrict b, int n);
 
 /* NULL where there is none: then dsl/value.h computes lane by lane. */

@@ -22,8 +22,8 @@ typedef struct access {
     uint64_t inside; /* those whose address is in the buffer */
     bool uniform;    /* one address for all: address[0] */
     race_access kind;
-    bool is_async;                 /* a side of an asynchronous copy */
-    int64_t address[SIM_MAX_WAVE]; /* bytes from the buffer's beginning */
+    bool is_async;                    /* a side of an asynchronous copy */
+    int64_t address[TARGET_MAX_WAVE]; /* bytes from the buffer's beginning */
 } access;
 
 /* ---- texts --------------------------------------------------------------------------------------------- */
@@ -267,7 +267,7 @@ static void check_alignment(sim *s, const warp *w, const access *a) {
 }
 
 static void tell_observer(const sim *s, const warp *w, const access *a) {
-    uint64_t address[SIM_MAX_WAVE];
+    uint64_t address[TARGET_MAX_WAVE];
     int n = 0;
     FOR_LANES(lane, a->inside) {
         address[n++] = (uint64_t)address_of(a, (int)lane);

@@ -54,8 +54,7 @@ typedef struct warp {
 typedef struct sim_block {
     int64_t index[3];
     uint32_t number; /* linear, x first */
-    uint32_t
-        epoch; /* grows at every barrier and block of the run: it names one interval (of fewer than 2^32) */
+    uint32_t epoch;  /* grows at every barrier and block: names an interval between two, of fewer than 2^32 */
     unsigned char *shared;
     race_shadow *shared_shadow;
     async_flights *flights; /* NULL: the kernel has no asynchronous copies */

@@ -197,7 +197,7 @@ static void combine(sim *s, const warp *w, const code_instr *i, unsigned char *r
 
 static void run_reduce(sim *s, const warp *w, const code_instr *i) {
     const size_t bytes = (size_t)lane_bytes(i->type) * (size_t)s->wave;
-    _Alignas(64) unsigned char own[8 * SIM_MAX_WAVE] = {0}, other[8 * SIM_MAX_WAVE] = {0};
+    _Alignas(64) unsigned char own[8 * TARGET_MAX_WAVE] = {0}, other[8 * TARGET_MAX_WAVE] = {0};
     unsigned char *result = w->frame + i->dst;
     memcpy(result, w->frame + i->a.at, bytes);
     const int end = i->stmt->stride * i->stmt->width;

@@ -92,7 +92,7 @@ static void run_iteration(machine *m, const tile_stmt *s, thread *t, const int64
     t->at = s;
 }
 
-static void parallel(machine *m, const tile_stmt *s) {
+static void run_parallel(machine *m, const tile_stmt *s) {
     int64_t extent[TG_MAX_RANK];
     uint64_t n = s->body.first != NULL ? 1 : 0;
     for (int a = 0; a < s->n; a++) {
@@ -160,8 +160,7 @@ static void together(machine *m, const tile_stmt *s) {
         reference_finalize(m, s);
         break;
     case TILE_LOOP:
-        parallel(m, s)
-            ;
+        run_parallel(m, s);
         break;
     case TILE_STORE:
     case TILE_ACCUM:

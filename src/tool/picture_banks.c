@@ -98,7 +98,7 @@ static void schedule(sheet *t) {
     int lane[64];
     const int n = picture_lane_numbers(t->a, lane);
     group *g = ARENA_NEW(&t->e->s->memory, group);
-    for (int i = 0; i < BANK_LANES; i++) {
+    for (int i = 0; i < TARGET_MAX_WAVE; i++) {
         r.address[i] = -1;
     }
     for (int i = 0; i < n; i++) {

@@ -22,12 +22,11 @@ enum { MAX_STAGES = 64 };
 
 /* In the order of the pipeline. */
 static int stage_names(const char **names) {
-    int n = 0, npasses = 0;
-    const pass_info *passes = pipeline_passes(&npasses);
+    int n = 0;
     names[n++] = "source";
     names[n++] = "tile";
-    for (int i = 0; i < npasses && n < MAX_STAGES - 6; i++) {
-        names[n++] = passes[i].name;
+    for (int i = 0; pipeline_pass(i) && n < MAX_STAGES - 6; i++) {
+        names[n++] = pipeline_pass(i)->name;
     }
     names[n++] = "thread";
     names[n++] = "cuda";

@@ -281,7 +281,7 @@ static void family(const char *name) {
 /* ---- families ------------------------------------------------------------------------------------------ */
 
 /* accepts: as ops.def says. */
-enum { NUMBER, WHOLE, REAL, TRUTH, BITS, ORDERED, EQUAL, CALL };
+enum { NUMBER, WHOLE, REAL, TRUTH, BITS, ORDERED, EQUAL };
 #define OP(id, word, operands, accepts, text, level) {TG_##id, operands, accepts},
 static const struct {
     tg_op op;
