@@ -532,12 +532,23 @@ typedef struct adopting {
     layout *found;
 } adopting;
 
+/* A loop over what has been reduced goes on where it lies: everything else is an exchange and a barrier.  But a
+ * thread that holds many of the results would work on all of them while others do the same. */
+enum { FEW_RESULTS = 4 };
+
+static bool can_adopt_from(const buffer *b, bool is_write) {
+    if (b->view_of || !b->registers) {
+        return false;
+    }
+    return b->space == TG_FRAGMENT ||
+           (b->space == TG_REDUCER && !is_write && b->registers->slots <= FEW_RESULTS);
+}
+
 static void try_adopt(node *ref, bool is_write, const tile_stmt *at, void *user) {
     adopting *x = user;
     (void)at;
     const buffer *b = ref->buffer;
-    if (x->found || ref->kind != E_REF || b->view_of || b->space != TG_FRAGMENT || !b->registers ||
-        is_write != x->writes) {
+    if (x->found || ref->kind != E_REF || is_write != x->writes || !can_adopt_from(b, is_write)) {
         return;
     }
     x->found = adopt(x->d, b->registers, x->s, ref);
