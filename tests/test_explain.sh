@@ -38,6 +38,11 @@ expect 0 "\(sm_86\): 16 multiprocessors, 768 GB/s" explain thread_naive --gpu mi
 expect 0 "; 1 of 33 multiprocessors get no block" explain thread_naive --gpu a6000
 expect 0 "; 100 of 132 multiprocessors get no block" explain thread_naive --gpu h200
 expect 2 "unknown GPU 'mines', did you mean mine" explain thread_naive --gpu mines
+for i in $(seq 100); do # many rows crowd nothing out
+    sed -n '/^a6000:/,/^$/p' examples/devices.yaml | sed "s/^a6000:/mine$i:/"
+done >>"$work/devices.yaml"
+expect 0 "\(sm_86\): 84 multiprocessors" explain thread_naive --gpu mine100
+expect 0 "; 100 of 132 multiprocessors get no block" explain thread_naive --gpu h200
 echo 'mine: {sms: 0}' >"$work/devices.yaml"
 expect 2 "TEGULA_DEVICES: $work/devices.yaml:1:13: error" explain thread_naive --gpu h200
 TEGULA_DEVICES=$work/nothing.yaml

@@ -72,19 +72,31 @@ static bool read_row(const tree *t, device_row *row, text *error) {
     return true;
 }
 
+static void add_row(arena *a, devices *all, const device_row *row) {
+    if (all->n == all->capacity) {
+        const int capacity = all->capacity ? 2 * all->capacity : 16;
+        device_row *item = ARENA_ARRAY(a, device_row, capacity);
+        if (all->n) {
+            memcpy(item, all->item, (size_t)all->n * sizeof *item);
+        }
+        all->item = item;
+        all->capacity = capacity;
+    }
+    all->item[all->n++] = *row;
+}
+
 bool devices_read(arena *a, const char *file, const char *bytes, size_t size, devices *out, text *error) {
     const tree *t = yaml_read(a, file, bytes, size, error);
-    out->n = 0;
+    *out = (devices){0};
     if (!t || !yaml_is(t, TREE_MAP, error)) {
         return false;
     }
     for (const tree *child = t->first; child; child = child->next) {
-        if (out->n == DEVICES_MAX) {
-            return yaml_fail_key(child, error, "more than %d devices", DEVICES_MAX);
-        }
-        if (!read_row(child, &out->item[out->n++], error)) {
+        device_row row;
+        if (!read_row(child, &row, error)) {
             return false;
         }
+        add_row(a, out, &row);
     }
     return true;
 }
@@ -127,21 +139,21 @@ static bool has_gpu(const devices *all, const char *gpu) {
 /* The user's rows, then those of the command that the user has no other for. */
 static int read_all(arena *a, devices *all) {
     const char *path = getenv("TEGULA_DEVICES");
-    devices *known = ARENA_NEW(a, devices);
+    devices known = {0};
     int status = path && path[0] ? read_own(a, path, all) : STATUS_GOOD;
-    if (!status && !read_built_in(a, known)) {
+    if (!status && !read_built_in(a, &known)) {
         status = STATUS_WRONG;
     }
-    for (int i = 0; i < known->n && !status && all->n < DEVICES_MAX; i++) {
-        if (!has_gpu(all, known->item[i].gpu)) {
-            all->item[all->n++] = known->item[i];
+    for (int i = 0; i < known.n && !status; i++) {
+        if (!has_gpu(all, known.item[i].gpu)) {
+            add_row(a, all, &known.item[i]);
         }
     }
     return status;
 }
 
-static const device_row *find_gpu(const devices *all, const char *name) {
-    const char *names[DEVICES_MAX];
+static const device_row *find_gpu(arena *a, const devices *all, const char *name) {
+    const char **names = ARENA_ARRAY(a, const char *, all->n + 1);
     text known = {0};
     for (int i = 0; i < all->n; i++) {
         if (strcmp(all->item[i].gpu, name) == 0) {
@@ -179,12 +191,12 @@ int devices_choose(const options *o, const char *otherwise, arena *a, const devi
                    const target **out) {
     *gpu = NULL;
     if (o->gpu || !o->target) {
-        devices *all = ARENA_NEW(a, devices);
-        const int status = read_all(a, all);
+        devices all = {0};
+        const int status = read_all(a, &all);
         if (status) {
             return status;
         }
-        *gpu = find_gpu(all, o->gpu ? o->gpu : otherwise);
+        *gpu = find_gpu(a, &all, o->gpu ? o->gpu : otherwise);
         if (!*gpu) {
             return STATUS_FAULTY;
         }

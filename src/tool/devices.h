@@ -25,10 +25,9 @@ typedef struct device_row {
         shared_per_sm_kib, shared_kib, memory_cycles, shared_cycles;
 } device_row;
 
-enum { DEVICES_MAX = 64 };
 typedef struct devices {
-    int n;
-    device_row item[DEVICES_MAX];
+    int n, capacity;
+    device_row *item; /* in the arena that it was read into */
 } devices;
 
 /* False with the reason, in the words of yaml.h. */
