@@ -12,6 +12,8 @@
  *   fail    an illegal address: the context is lost                big    too many resources for a launch
  *   gone    as fail, and no process finds a device again (the file that FAKE_CUDA_GONE names is made)
  *
+ * FAKE_CUDA_AFTER: how many launches of a process that would hang or fail go well before.
+ *
  * With FAKE_CUDA set, even empty, a launch of n threads takes 20 + |n - 128| / 8 microseconds of the fake's own
  * clock, which events read. */
 #define _POSIX_C_SOURCE 200809L
@@ -120,6 +122,11 @@ EXPORT void fake_capture(struct CUstream_st *stream, int is_capturing) {
 static double clock_us, recording_us; /* what has run; what the graph being recorded will take */
 static bool is_lost;                  /* the context */
 static bool is_hung;                  /* a launch does not end */
+static int went_well;                 /* of those that FAKE_CUDA_AFTER spares */
+
+EXPORT void fake_hang(void) {
+    is_hung = true;
+}
 
 /* As the driver waits in whatever needs an idle GPU. */
 static void wait_for_launches(void) {
@@ -149,6 +156,11 @@ static bool has_mood(unsigned threads, const char *mood) {
     return false;
 }
 
+static bool is_spared(unsigned threads) {
+    const char *after = getenv("FAKE_CUDA_AFTER");
+    return after && (has_mood(threads, "hang") || has_mood(threads, "fail")) && went_well++ < atoi(after);
+}
+
 static api_result lose_context(void) {
     is_lost = true;
     return ILLEGAL_ADDRESS;
@@ -158,6 +170,9 @@ static api_result launch_in_mood(unsigned threads, void **arguments, bool is_rec
     void *first = *(void **)arguments[0];
     const double away = threads > 128 ? threads - 128 : 128 - threads;
     *(is_recorded ? &recording_us : &clock_us) += 20 + away / 8;
+    if (is_spared(threads)) {
+        return 0;
+    }
     if (has_mood(threads, "wrong")) {
         *(volatile char *)first = (char)0x55;
     }

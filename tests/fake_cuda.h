@@ -46,5 +46,7 @@ typedef void fake_context_destroy_fn(struct CUctx_st *context);
 typedef struct CUstream_st *fake_stream_new_fn(struct CUctx_st *context);
 /* 0 none, 1 active; as cuStreamBeginCapture in global mode would. */
 typedef void fake_capture_fn(struct CUstream_st *stream, int is_capturing);
+/* From now on no launch ends. */
+typedef void fake_hang_fn(void);
 
 #endif

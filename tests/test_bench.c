@@ -4,6 +4,8 @@
 #include <criterion/criterion.h>
 #include <dlfcn.h>
 #include <math.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "runtime/bench.h"
 #include "runtime/bench_ceiling.h"
@@ -215,6 +217,44 @@ Test(bench, a_call_that_fails_ends_the_measurement_with_its_code) {
     cr_expect_eq(bench_calls(timer, count_call, &good, 2, NULL, &f), TG_OK, "the timer goes on: %s",
                  tg_error());
     cr_expect_eq(fake->broken_captures, 0);
+}
+
+static int hang_call(void *user, int set, void *stream) {
+    calls *c = user;
+    (void)set, (void)stream;
+    if (c->n++ == c->fail_at) {
+        fake_hang();
+    }
+    return TG_OK;
+}
+
+/* Wherever it begins to hang: in the first call, the first round, the warm-up, a sample. */
+Test(bench, calls_that_hang_end_the_measurement_and_not_the_program, .timeout = 60) {
+    static const int first[] = {0, 1, 3, 400, 1200};
+    const tg_bench_mode modes[] = {TG_BENCH_COLD, TG_BENCH_STREAM, TG_BENCH_LAUNCHES};
+    for (int i = 0; i < 15; i++) {
+        const pid_t child = fork(); /* the double hangs for good */
+        if (child == 0) {
+            tg_bench_figures f;
+            calls c = {.fail_at = first[i % 5]};
+            const tg_bench_options how = {.mode = modes[i / 5],
+                                          .warm_up = 1,
+                                          .min_samples = 2000,
+                                          .max_samples = 2000,
+                                          .timeout = 0.05};
+            alarm(20);
+            const int code = bench_calls(timer, hang_call, &c, 2, &how, &f);
+            const bool is_said = strstr(tg_error(), "the launch did not end in ") != NULL;
+            const int again = bench_calls(timer, hang_call, &c, 2, &how, &f);
+            const bool is_stuck = bench_is_stuck(timer) && strstr(tg_error(), "still busy") != NULL;
+            bench_close(timer);
+            _exit(code != TG_EDRIVER ? 1 : !is_said ? 2 : again != TG_EDRIVER || !is_stuck ? 3 : 0);
+        }
+        int status = 0;
+        cr_assert_eq(waitpid(child, &status, 0), child);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "mode %d, call %d: status %d", i / 5,
+                  first[i % 5], status);
+    }
 }
 
 Test(bench, no_sets_are_no_measurement) {

@@ -172,7 +172,34 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
         bench -k $kernels unchanged -p num_threads=64,96,128 --timeout 3
     holds "what was measured before is shown" grep -qE "^unchanged +28.00 .*num_threads=64" "$work/out"
     holds "what comes behind is counted" grep -q "the GPU is lost with that: 1 more configurations were not measured" "$work/out"
-    expect 1 "^tegula: unchanged: the launch did not end in 3 s$" run -k $kernels unchanged -p num_threads=96 --timeout 3
+    expect 1 "^FAILED unchanged: the launch did not end in 3 s$" run -k $kernels unchanged -p num_threads=96 --timeout 3
+    # One that hangs only while it is timed: after the call that is checked; in the first samples.
+    for after in 1 50; do
+        FAKE_CUDA_AFTER=$after
+        export FAKE_CUDA_AFTER
+        expect 1 "^unchanged .*given num_threads=96 tag=1  the launch did not end in 2 s" \
+            bench -k $kernels unchanged -p num_threads=64,96,128 --timeout 2
+        holds "what was measured before is shown" grep -qE "^unchanged +28.00 .*num_threads=64" "$work/out"
+    done
+    FAKE_CUDA_AFTER=5
+    expect 1 "^FAILED unchanged: the launch did not end in 2 s$" run -k $kernels unchanged -p num_threads=96 --timeout 2
+    unset FAKE_CUDA_AFTER
+
+    # The last line says so.
+    FAKE_CUDA="96:hang 64:fail 128:big 256:gone" FAKE_CUDA_GONE=$work/gone
+    export FAKE_CUDA_GONE
+    for row in "96|the launch did not end in 2 s" "64|launching .*ILLEGAL_ADDRESS" "128|launching .*OUT_OF_RESOURCES" \
+        "256|launching .*ILLEGAL_ADDRESS"; do
+        "$TEGULA" run -k $kernels unchanged -p "num_threads=${row%%|*}" --timeout 2 >"$work/out" 2>"$work/log"
+        holds "exit status 1" [ $? = 1 ]
+        holds "run ends with FAILED and the reason" sh -c \
+            "tail -n 1 '$work/out' | grep -qE '^FAILED unchanged: ${row#*|}'"
+    done
+    expect 3 "^FAILED unchanged: no GPU: " run -k $kernels unchanged --device cuda:0
+    "$TEGULA" run -k $kernels unchanged -p num_threads=256 --device cuda:0 --json >"$work/out" 2>"$work/log"
+    holds "JSON has it too" grep -q '"result": "FAILED"' "$work/out"
+    holds "and the reason" grep -q '"why": "no GPU: ' "$work/out"
+    unset FAKE_CUDA_GONE
     FAKE_CUDA="64:fail 96:big"
     expect 1 "^unchanged .*given num_threads=96 tag=1  launching .*OUT_OF_RESOURCES" \
         bench -k $kernels unchanged -p num_threads=96,32,64,128

@@ -108,6 +108,12 @@ expect 2 "grows: its builder did not end in the time given .* after mistakes.c:[
     run grows -k $mistakes -p n=64 --timeout 1
 expect 2 "its builder ended the process with exit status 0 after mistakes.c:[0-9]+" \
     run ends_the_process -k $mistakes -p n=64
+# The last line of run says it, too.
+expect 2 "^FAILED loops: its builder did not end in the time given .* after mistakes.c:[0-9]+" \
+    run loops -k $mistakes -p n=64 --timeout 0.5
+expect 2 "^FAILED crashes: its builder crashed .* after mistakes.c:[0-9]+" run crashes -k $mistakes -p n=64
+expect 2 "^FAILED mixed_types: mistakes.c:[0-9]+: operands are f16 and f32" run mixed_types -k $mistakes --device sim
+expect 2 "^FAILED thread_naiv: unknown kernel 'thread_naiv', did you mean thread_naive\?$" run thread_naiv
 expect 2 "^is_wrong +thread" list -k $mistakes --timeout 1 # one that crashes hides no other
 
 # ---- kernel files -----------------------------------------------------------------------------------------

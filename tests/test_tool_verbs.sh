@@ -205,7 +205,9 @@ expect 2 "'a'" run twisted -k "$work/twist.c" --configs all --device sim
 if have_nvrtc; then
     "$TEGULA" bench --jit thread_naive --repeat 2 >"$work/out" 2>&1
     holds "bench --jit times every step" grep -qE '^thread_naive +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +-?[0-9.]+ +[0-9.]+$' "$work/out"
-    holds "bench --jit judges" grep -qE '^(ok|FAILED) +build \+ lower \+ print, us' "$work/out"
+    holds "bench --jit judges" grep -qE '^(ok|FAILED) +build \+ lower \+ print of a GEMV, us .* \(at most 1000\) thread_naive' "$work/out"
+    "$TEGULA" bench --jit transpose --repeat 2 >"$work/out" 2>&1
+    holds "each by the limit of its kind" grep -qE '^(ok|FAILED) +build \+ lower \+ print of others, us .* \(at most 2000\) transpose' "$work/out"
     "$TEGULA" bench --jit thread_naive --repeat 2 --json >"$work/out" 2>/dev/null
     holds "bench --jit --json is JSON" json_is_whole
 fi

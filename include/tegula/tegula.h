@@ -470,6 +470,9 @@ typedef struct tg_bench_options {
     double precision;
     /* Ends once the interval lies above this many microseconds: the call is out of the race.  0: never. */
     double give_up_us;
+    /* Seconds until queued calls count as hung, unless ten times what they took before is more; 0: 60.  Then the code
+     * is TG_EDRIVER, and the GPU is busy still: whatever waits for it, such as freeing memory, may wait for ever. */
+    double timeout;
 } tg_bench_options;
 
 /* Microseconds of one call. */
@@ -538,7 +541,7 @@ typedef struct tg_tune_options {
     const char *
         records; /* a file: every result is added, and what it has already is not measured again; NULL: none */
     uint64_t seed;  /* of the order, where .seconds is set */
-    double timeout; /* seconds until the first launch of a configuration counts as hung; 0: 10 */
+    double timeout; /* seconds until launches of a configuration count as hung; 0: 10 */
 } tg_tune_options;
 
 typedef struct tg_tune_result {

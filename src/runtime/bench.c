@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "runtime/bench_clock.h"
 #include "runtime/bench_flush.h"
@@ -12,12 +13,14 @@
 enum {
     BATCH = 32,         /* samples between two looks at the clock */
     MAX_LAUNCHES = 128, /* calls in a graph; more only make it dearer to build */
+    MAX_QUEUED = 256,   /* calls of the warm-up that nobody waits for: the driver's own queue is longer */
     ESTIMATES = 5,
     DEFAULT_MIN_SAMPLES = 10,
     DEFAULT_MAX_SAMPLES = 1000
 };
 
-static const double default_seconds = 0.1, default_warm_up = 0.025;
+static const double default_seconds = 0.1, default_warm_up = 0.025, default_timeout = 60.0;
+static const double patience = 10.0;   /* times what calls took before: longer, and they count as hung */
 static const double graph_us = 4000.0; /* of a replay: events tell 0.5 us */
 static const double flush_us = 60.0;   /* of a flush: enough to launch a call of several kernels behind it */
 static const double noise_share = 0.01, event_us = 0.5;
@@ -29,6 +32,7 @@ struct bench_timer {
     void *stream;
     void *events[2 * BATCH];
     bench_flush flush;
+    bool is_stuck; /* calls have not ended: whatever waits for the GPU would wait for ever */
 };
 
 /* One measurement. */
@@ -44,6 +48,7 @@ typedef struct {
     api_graph_exec replay;
     double *us;
     int n;
+    double sample_us;                 /* what a sample costs, flush included */
     int clock_mhz, low_mhz, high_mhz; /* the last reading, the least and the most; 0: none */
 } measurement;
 
@@ -82,13 +87,22 @@ int bench_sets(const device_info *device, double bytes, double times, int most) 
 
 /* ---- queueing ------------------------------------------------------------------------------------------ */
 
-/* Calls one by one, from set 0 on. */
-static int launch_calls(const measurement *m, int n) {
+/* Calls one by one, from a set on. */
+static int launch_calls(const measurement *m, int set, int n) {
     int code = TG_OK;
     for (int i = 0; i < n && code == TG_OK; i++) {
-        code = m->call(m->user, i % m->nsets, m->t->stream);
+        code = m->call(m->user, (set + i) % m->nsets, m->t->stream);
     }
     return code;
+}
+
+/* Until all that is queued has run, which should take so many microseconds.  Asked of the driver when everything is
+ * queued, the last event too, so that no sample knows of it. */
+static int wait_for(const measurement *m, double us) {
+    bench_timer *t = m->t;
+    const double seconds = fmax(m->how.timeout, patience * us * 1e-6);
+    return isinf(m->how.timeout) ? device_synchronize(t->device, t->stream)
+                                 : device_wait(t->device, t->stream, seconds, &t->is_stuck);
 }
 
 static int record_event(const measurement *m, int number) {
@@ -101,7 +115,7 @@ static int launch_sample(measurement *m) {
     case TG_BENCH_STREAM:
         return driver_call(m->t, "cuGraphLaunch", m->t->driver->graph_launch(m->replay, m->t->stream));
     case TG_BENCH_LAUNCHES:
-        return launch_calls(m, m->launches);
+        return launch_calls(m, 0, m->launches);
     case TG_BENCH_COLD:
         break;
     }
@@ -136,6 +150,7 @@ static int queue_stream(measurement *m, int n) {
 static int sample_batch(measurement *m, int n) {
     const bool is_cold = m->how.mode == TG_BENCH_COLD;
     int code = is_cold ? queue_cold(m, n) : queue_stream(m, n);
+    code = code ? code : wait_for(m, (n + 1) * m->sample_us);
     for (int i = 0; i < n && code == TG_OK; i++) {
         double milliseconds = 0.0;
         const int first = is_cold ? 2 * i : i;
@@ -148,31 +163,54 @@ static int sample_batch(measurement *m, int n) {
 
 /* ---- preparing ----------------------------------------------------------------------------------------- */
 
-/* Microseconds of n calls in a row, launched one by one. */
-static int time_calls(const measurement *m, int n, double *us) {
+/* Microseconds of n calls in a row, launched one by one.  One should take call_us. */
+static int time_calls(const measurement *m, int n, double call_us, double *us) {
     double milliseconds = 0.0;
     int code = record_event(m, 0);
-    code = code ? code : launch_calls(m, n);
+    code = code ? code : launch_calls(m, 0, n);
     code = code ? code : record_event(m, 1);
+    code = code ? code : wait_for(m, n * call_us);
     code = code ? code : device_event_elapsed(m->t->device, m->t->events[0], m->t->events[1], &milliseconds);
     *us = milliseconds * 1e3;
     return code;
 }
 
-/* The first round may compile and load; what follows warms the GPU up and says how long a call takes. */
+static double now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* One call a set.  The first may compile and load before it is queued; how long it then takes is what the others are
+ * given. */
+static int first_round(const measurement *m, double *call_us) {
+    int code = launch_calls(m, 0, 1);
+    const double from = now_us();
+    code = code ? code : wait_for(m, 0.0);
+    *call_us = now_us() - from;
+    code = code ? code : launch_calls(m, 1, m->nsets - 1);
+    return code ? code : wait_for(m, (m->nsets - 1) * *call_us);
+}
+
+/* Of n calls, which should take *call_us each; leaves what they took. */
+static int warm_up_by(const measurement *m, int n, double *call_us) {
+    double total = 0.0, us = 0.0;
+    int code = TG_OK;
+    for (int done = 0; done < n && code == TG_OK; done += MAX_QUEUED) {
+        code = time_calls(m, n - done < MAX_QUEUED ? n - done : MAX_QUEUED, *call_us, &us);
+        total += us;
+    }
+    *call_us = total > 0.0 ? total / n : event_us;
+    return code;
+}
+
+/* Leaves the GPU at work and how long a call takes. */
 static int warm_up(const measurement *m, double *call_us) {
-    int code = launch_calls(m, m->nsets);
-    code = code ? code : device_synchronize(m->t->device, m->t->stream);
-    code = code ? code : time_calls(m, ESTIMATES, call_us);
-    *call_us = *call_us > 0.0 ? *call_us / ESTIMATES : event_us;
+    int code = first_round(m, call_us);
+    code = code ? code : warm_up_by(m, ESTIMATES, call_us);
     const double rest = m->how.warm_up * 1e6 / *call_us;
     const int n = rest < 1e4 ? (int)rest : 10000;
-    double total = 0.0;
-    if (code == TG_OK && n > ESTIMATES) {
-        code = time_calls(m, n, &total);
-        *call_us = total > 0.0 ? total / n : *call_us;
-    }
-    return code;
+    return code || n <= ESTIMATES ? code : warm_up_by(m, n, call_us);
 }
 
 /* Whole rounds over the sets. */
@@ -191,7 +229,7 @@ static int record_graph(measurement *m) {
     if (code != TG_OK) {
         return code;
     }
-    const int launched = launch_calls(m, m->launches);
+    const int launched = launch_calls(m, 0, m->launches);
     code = driver_call(m->t, "cuStreamEndCapture", driver->capture_end(m->t->stream, &m->graph));
     if (launched != TG_OK || code != TG_OK) {
         return launched != TG_OK ? launched : code;
@@ -218,8 +256,7 @@ static int prepare_cold(const measurement *m, double *flush) {
     return code;
 }
 
-/* Leaves what a sample costs, in microseconds, flush included. */
-static int prepare(measurement *m, double *sample_us) {
+static int prepare(measurement *m) {
     double call_us = 0.0, flush = 0.0;
     int code = warm_up(m, &call_us);
     if (code != TG_OK) {
@@ -232,7 +269,7 @@ static int prepare(measurement *m, double *sample_us) {
         m->launches = choose_launches(m, call_us);
         code = m->how.mode == TG_BENCH_STREAM ? record_graph(m) : TG_OK;
     }
-    *sample_us = call_us * m->launches + flush;
+    m->sample_us = call_us * m->launches + flush;
     return code;
 }
 
@@ -247,8 +284,8 @@ static bool is_enough(const measurement *m, tg_bench_figures *figures) {
     return m->how.precision > 0.0 && (interval <= m->how.precision * median || interval <= event_us);
 }
 
-static int count_samples(const measurement *m, double sample_us) {
-    const double wanted = m->how.seconds * 1e6 / sample_us;
+static int count_samples(const measurement *m) {
+    const double wanted = m->how.seconds * 1e6 / m->sample_us;
     return wanted < m->how.min_samples   ? m->how.min_samples
            : wanted > m->how.max_samples ? m->how.max_samples
                                          : (int)wanted;
@@ -265,12 +302,11 @@ static void read_clock(measurement *m) {
 }
 
 static int measure(measurement *m, tg_bench_figures *figures) {
-    double sample_us = 0.0;
-    int code = prepare(m, &sample_us);
+    int code = prepare(m);
     if (code != TG_OK) {
         return code;
     }
-    const int wanted = count_samples(m, sample_us);
+    const int wanted = count_samples(m);
     m->us = malloc((size_t)wanted * sizeof *m->us);
     if (!m->us) {
         return error_set(TG_ENOMEM, "no memory for %d samples", wanted);
@@ -294,6 +330,7 @@ static tg_bench_options with_defaults(const tg_bench_options *options) {
     tg_bench_options how = options ? *options : (tg_bench_options){0};
     how.seconds = how.seconds > 0.0 ? how.seconds : default_seconds;
     how.warm_up = how.warm_up > 0.0 ? how.warm_up : default_warm_up;
+    how.timeout = how.timeout > 0.0 ? how.timeout : default_timeout;
     how.min_samples = how.min_samples > 0 ? how.min_samples : DEFAULT_MIN_SAMPLES;
     how.max_samples = how.max_samples > 0 ? how.max_samples : DEFAULT_MAX_SAMPLES;
     how.max_samples = how.max_samples > how.min_samples ? how.max_samples : how.min_samples;
@@ -314,16 +351,19 @@ int bench_calls(bench_timer *t, tg_bench_call *call, void *user, int nsets, cons
     if (nsets < 1) {
         return error_set(TG_EARG, "a measurement needs at least one set of arguments, not %d", nsets);
     }
+    if (t->is_stuck) {
+        return error_set(TG_EDRIVER, "the GPU is still busy with a launch that did not end");
+    }
     measurement m = {.t = t, .call = call, .user = user, .nsets = nsets, .how = with_defaults(options)};
     int code = device_enter(t->device);
     if (code != TG_OK) {
         return code;
     }
     code = measure(&m, figures);
-    if (m.replay) {
+    if (m.replay && !t->is_stuck) {
         t->driver->graph_exec_destroy(m.replay);
     }
-    if (m.graph) {
+    if (m.graph && !t->is_stuck) {
         t->driver->graph_destroy(m.graph);
     }
     device_leave(t->device);
@@ -356,8 +396,12 @@ int bench_open(device_handle *d, bench_timer **out) {
     return TG_OK;
 }
 
+bool bench_is_stuck(const bench_timer *t) {
+    return t->is_stuck;
+}
+
 void bench_close(bench_timer *t) {
-    if (!t) {
+    if (!t || t->is_stuck) { /* freeing would wait, too */
         return;
     }
     if (t->flush.memory && device_enter(t->device) == TG_OK) {

@@ -10,7 +10,10 @@
  *     cold     | flush | event | call | event | flush | event | call | ..    a sample: its own pair
  *
  * A flush writes twice the L2 cache and then reads it: the write alone would leave its write-back to be done in the
- * sample.  The host looks at the clock only between batches, which is also where a measurement may end. */
+ * sample.  The host looks at the clock only between batches, which is also where a measurement may end.  It waits for
+ * a batch by asking whether the stream is idle (device_wait), once all of it is queued: a call that hangs ends the
+ * measurement and not the program.  Only TG_BENCH_LAUNCHES may queue more than the driver takes (1024 launches),
+ * and then a launch itself waits. */
 #ifndef TG_RUNTIME_BENCH_H
 #define TG_RUNTIME_BENCH_H
 
@@ -24,6 +27,10 @@ typedef struct bench_timer bench_timer;
  * one thread at a time.  `d` outlives it.  TG_OK, or a code with the error text. */
 int bench_open(device_handle *d, bench_timer **out);
 void bench_close(bench_timer *t); /* accepts NULL */
+
+/* After bench_calls() failed: calls did not end in time, and the GPU is still busy with them.  Such a timer takes no
+ * further measurement, and what it holds is never freed, because that would wait for the GPU. */
+bool bench_is_stuck(const bench_timer *t);
 
 /* tg_bench_calls() on this timer; `options` may be NULL. */
 int bench_calls(bench_timer *t, tg_bench_call *call, void *user, int nsets, const tg_bench_options *options,

@@ -1,6 +1,7 @@
 /* tune.c -- see tune.h. */
 #include "runtime/tune.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { ROUNDS = 3, BATCHES = 3, MAX_BATCH = 64, MIN_BATCH = 2 };
@@ -31,19 +32,22 @@ void tune_clock_close(tune_clock *c) {
 /* ---- a look -------------------------------------------------------------------------------------------- */
 
 /* Microseconds of one of n calls. */
-static int time_batch(const tune_clock *c, tg_bench_call *call, void *user, int nsets, int n, double *us) {
+static int time_batch(tune_clock *c, tg_bench_call *call, void *user, int nsets, int n, double *us) {
     double milliseconds = 0;
     int code = device_event_record(c->device, c->start, c->stream);
     for (int i = 0; i < n && !code; i++) {
         code = call(user, i % nsets, c->stream);
     }
     code = code ? code : device_event_record(c->device, c->stop, c->stream);
+    if (c->timeout > 0) { /* all is queued by now: no event knows of it */
+        code = code ? code : device_wait(c->device, c->stream, c->timeout, &c->is_stuck);
+    }
     code = code ? code : device_event_elapsed(c->device, c->start, c->stop, &milliseconds);
     *us = 1000 * milliseconds / n;
     return code;
 }
 
-int tune_look(const tune_clock *c, tg_bench_call *call, void *user, int nsets, double best_us,
+int tune_look(tune_clock *c, tg_bench_call *call, void *user, int nsets, double best_us,
               tg_bench_figures *figures) {
     double us[BATCHES], first = 0;
     int code = time_batch(c, call, user, nsets, 1, &first);
@@ -105,9 +109,13 @@ static void unite(const tg_bench_figures *rounds, tg_bench_figures *out) {
     out->high_us = median_of_rounds(high);
 }
 
-int tune_converge(const tune_clock *c, tg_bench_mode mode, int nsets, tune_finalist *f, int n, int *failed) {
-    const tg_bench_options how = {
-        .mode = mode, .seconds = round_s, .warm_up = round_warm_up_s, .min_samples = 3, .max_samples = 40};
+int tune_converge(tune_clock *c, tg_bench_mode mode, int nsets, tune_finalist *f, int n, int *failed) {
+    const tg_bench_options how = {.mode = mode,
+                                  .seconds = round_s,
+                                  .warm_up = round_warm_up_s,
+                                  .min_samples = 3,
+                                  .max_samples = 40,
+                                  .timeout = c->timeout > 0 ? c->timeout : (double)INFINITY};
     tg_bench_figures figures[TUNE_FINALISTS][ROUNDS];
     n = n < TUNE_FINALISTS ? n : TUNE_FINALISTS;
     for (int round = 0; round < ROUNDS; round++) {
@@ -115,6 +123,7 @@ int tune_converge(const tune_clock *c, tg_bench_mode mode, int nsets, tune_final
             *failed = i;
             const int code = bench_calls(c->timer, f[i].call, f[i].user, nsets, &how, &figures[i][round]);
             if (code) {
+                c->is_stuck = bench_is_stuck(c->timer);
                 return code;
             }
         }

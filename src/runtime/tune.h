@@ -17,6 +17,8 @@ typedef struct tune_clock {
     device_handle *device;
     void *stream, *start, *stop;
     bench_timer *timer;
+    double timeout; /* seconds until calls count as hung, as tg_bench_options has it; 0: never */
+    bool is_stuck;  /* they do: whatever waits for the GPU would wait for ever; do not close it */
 } tune_clock;
 
 /* TG_OK, or a code with the error text; close it in both cases. */
@@ -25,7 +27,7 @@ void tune_clock_close(tune_clock *c);
 
 /* Calls one after the other, rotating over the sets.  What is measured has run before: nothing is compiled or
  * loaded.  `best_us` 0: there is no best yet. */
-int tune_look(const tune_clock *c, tg_bench_call *call, void *user, int nsets, double best_us,
+int tune_look(tune_clock *c, tg_bench_call *call, void *user, int nsets, double best_us,
               tg_bench_figures *figures);
 
 typedef struct tune_finalist {
@@ -36,6 +38,6 @@ typedef struct tune_finalist {
 
 /* TG_OK; else the code of the finalist number *failed, whose call or launch failed: the others' figures are not
  * filled in. */
-int tune_converge(const tune_clock *c, tg_bench_mode mode, int nsets, tune_finalist *f, int n, int *failed);
+int tune_converge(tune_clock *c, tg_bench_mode mode, int nsets, tune_finalist *f, int n, int *failed);
 
 #endif

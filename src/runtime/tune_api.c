@@ -22,6 +22,7 @@
 #include "runtime/tune_search.h"
 
 enum { MAX_THREADS = 64, DEFAULT_THREADS = 8 };
+static const double default_timeout = 10;
 
 typedef struct entry {
     tg_config config; /* params and tunables */
@@ -197,9 +198,10 @@ static void take_figures(const tg_bench_figures *f, record_mode mode, record *r)
     r->clock_mhz = f->clock_mhz;
 }
 
-/* The first launch failed: is the GPU still of use?  A code: it is not. */
-static int judge_failure(const tuning *t, entry *e, int code) {
+/* A launch failed: is the GPU still of use?  A code: it is not. */
+static int judge_failure(tuning *t, entry *e, int code) {
     first_line(tg_error(), e->r.reason, sizeof e->r.reason);
+    t->is_stuck = t->is_stuck || t->clock.is_stuck;
     const int lost = t->is_stuck ? TG_EDRIVER : device_synchronize(t->handle, NULL);
     e->r.status = t->is_stuck          ? RECORD_TIMEOUT
                   : lost               ? RECORD_CRASHED
@@ -220,7 +222,6 @@ static int judge_failure(const tuning *t, entry *e, int code) {
 
 /* Loads and runs it once.  A code: nothing can go on. */
 static int run_once(tuning *t, entry *e) {
-    static const double patience_s = 10;
     tg_kernel_info info;
     const entry_call c = {t, e};
     int code = t->how.calls.reset ? t->how.calls.reset(t->how.calls.user) : TG_OK;
@@ -229,9 +230,7 @@ static int run_once(tuning *t, entry *e) {
     }
     code = tg_info(t->jit, e->config, &info);
     code = code ? code : launch((void *)(uintptr_t)&c, 0, t->clock.stream);
-    code = code ? code
-                : device_wait(t->handle, t->clock.stream, t->how.timeout > 0 ? t->how.timeout : patience_s,
-                              &t->is_stuck);
+    code = code ? code : device_wait(t->handle, t->clock.stream, t->clock.timeout, &t->is_stuck);
     code = code ? code : tg_wait(t->jit, t->clock.stream);
     if (code) {
         return judge_failure(t, e, code);
@@ -255,10 +254,11 @@ static int look(tuning *t, entry *e) {
     }
     const double best = t->best < 0 ? 0 : t->entries[t->best].r.median_us;
     code = tune_look(&t->clock, launch, &c, t->how.nsets, best, &figures);
-    if (code == TG_OK) {
-        take_figures(&figures, RECORD_LOOK, &e->r);
+    if (code) {
+        return judge_failure(t, e, code);
     }
-    return code;
+    take_figures(&figures, RECORD_LOOK, &e->r);
+    return TG_OK;
 }
 
 static void finish(tuning *t, entry *e) {
@@ -374,7 +374,13 @@ static int converge(tuning *t, tg_bench_figures *figures) {
         f[i] = (tune_finalist){.call = launch, .user = &calls[i]};
     }
     const int code = tune_converge(&t->clock, t->how.mode, t->how.nsets, f, n, &failed);
-    for (int i = 0; i < n && !code; i++) {
+    if (code) {
+        entry *e = &t->entries[best[failed]];
+        const int lost = judge_failure(t, e, code);
+        note(t, e);
+        return lost ? lost : code;
+    }
+    for (int i = 0; i < n; i++) {
         entry *e = &t->entries[best[i]];
         take_figures(&f[i].figures, t->how.mode == TG_BENCH_COLD ? RECORD_COLD : RECORD_STREAM, &e->r);
         note(t, e);
@@ -383,7 +389,7 @@ static int converge(tuning *t, tg_bench_figures *figures) {
             *figures = f[i].figures;
         }
     }
-    return code;
+    return TG_OK;
 }
 
 static int fail_all(const tuning *t) {
@@ -458,7 +464,9 @@ static int open_device(tuning *t) {
     }
     t->target = arch->name;
     code = device_enter(t->handle);
-    return code ? code : tune_clock_open(t->handle, &t->clock);
+    code = code ? code : tune_clock_open(t->handle, &t->clock);
+    t->clock.timeout = t->how.timeout > 0 ? t->how.timeout : default_timeout;
+    return code;
 }
 
 static int open_records(tuning *t) {

@@ -336,12 +336,16 @@ static int supervise(pid_t pid, int from, const child_page *shared, const char *
                                              : end_late(pid, from, shared, what);
 }
 
+void *child_shared(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
 int child_run(int (*work)(void *user), void *user, const char *what, const options *o, text *captured) {
     int ends[2];
     (void)o;
-    child_page *shared =
-        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED || pipe(ends) != 0) {
+    child_page *shared = child_shared(sizeof *shared);
+    if (!shared || pipe(ends) != 0) {
         return tool_fail(STATUS_LACKING, "no child process: %s", strerror(errno));
     }
     fflush(NULL);

@@ -25,6 +25,9 @@ typedef enum child_phase_kind {
  * `what`. */
 int child_run(int (*work)(void *user), void *user, const char *what, const options *o, text *captured);
 
+/* Memory of zeros that this process and the children to come share; NULL without any.  It goes with the process. */
+void *child_shared(size_t size);
+
 /* In the child: the next phase.  Building and lowering may also take only so much memory. */
 void child_phase(child_phase_kind phase, const options *o);
 void child_send(const char *bytes, size_t n);

@@ -134,6 +134,7 @@ static int time_launches(gpu_session *x, int count, gpu_run *run) {
         code = device_event_record(x->device, x->start, NULL);
         code = code ? code : launch(x);
         code = code ? code : device_event_record(x->device, x->stop, NULL);
+        code = code ? code : device_wait(x->device, NULL, x->limit, &x->is_stuck);
         code = code ? code : device_event_elapsed(x->device, x->start, x->stop, &times[i]);
     }
     if (!code) {
@@ -155,7 +156,7 @@ static int take_check(gpu_session *x, gpu_run *run) {
     }
     if (has_checks) {
         code = x->loaded ? launch_take_failure(x->loaded) : launch(x);
-        code = code || x->loaded ? code : device_synchronize(x->device, NULL);
+        code = code || x->loaded ? code : device_wait(x->device, NULL, x->limit, &x->is_stuck);
     }
     if (code == TG_EKERNEL && strstr(tg_error(), "check failed")) {
         snprintf(run->failed_check, sizeof run->failed_check, "%s", tg_error());
@@ -275,8 +276,11 @@ static int launch_set(void *user, int set, void *stream) {
 }
 
 int gpu_time(gpu_session *x, const tg_bench_options *how, tg_bench_figures *figures) {
+    tg_bench_options limited = *how;
+    limited.timeout = x->limit;
     int code = x->timer ? TG_OK : bench_open(x->device, &x->timer);
-    code = code ? code : bench_calls(x->timer, launch_set, x, x->nsets, how, figures);
+    code = code ? code : bench_calls(x->timer, launch_set, x, x->nsets, &limited, figures);
+    x->is_stuck = x->is_stuck || (x->timer && bench_is_stuck(x->timer));
     return status_of(x, code);
 }
 

@@ -171,7 +171,7 @@ static int print_sweep(const sweep *w) {
     return status ? status : w->wrong ? STATUS_WRONG : w->right ? STATUS_GOOD : STATUS_FAULTY;
 }
 
-int run_configs(const options *o, const gallery *g, const operand *which) {
+int run_configs(const options *o, const gallery *g, const operand *which, bool *is_said) {
     const settings *fixed[] = {&o->common, &which->own};
     const gallery_kernel *kernel = gallery_find(g, which->name);
     sweep w = {.o = o, .one = *o, .g = g, .which = which};
@@ -184,6 +184,7 @@ int run_configs(const options *o, const gallery *g, const operand *which) {
                          which->name);
     }
     int status = run_all(&w);
+    *is_said = !status;
     status = status ? status : print_sweep(&w);
     for (int i = 0; i < w.nreasons; i++) {
         free(w.reasons[i].why);

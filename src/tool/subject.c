@@ -247,13 +247,18 @@ static int check_reals(const subject *s) {
     return STATUS_GOOD;
 }
 
-/* The first mistake in one line: "gemv.c:17: not supported: ..". */
-static void note_mistake(const subject *s, int code) {
+bool subject_mistake(const subject *s, text *out) {
     const tg_kernel *k = s->result.kernel;
     if (k && k->errors.n) {
         const diag_message *first = &k->errors.message[0];
-        text_print(s->why, "%s:%d: %s", diag_base(first->at.file), first->at.line, first->text);
-    } else {
+        text_print(out, "%s:%d: %s", diag_base(first->at.file), first->at.line, first->text);
+    }
+    return k && k->errors.n;
+}
+
+/* The first mistake in one line. */
+static void note_mistake(const subject *s, int code) {
+    if (!subject_mistake(s, s->why)) {
         const char *bug = diag_take_bug();
         text_add(s->why, bug ? bug : code == TG_ENOMEM ? "out of memory" : tg_error());
     }

@@ -69,6 +69,8 @@ int subject_build(const options *o, const pipeline_options *how, subject *s);
 int subject_build_one(const options *o, const pipeline_options *how, subject *s);
 /* Why the kernel was not built: the reason of a require(), else the first mistake; NULL for other failures. */
 const char *subject_refusal(const subject *s);
+/* The same with its place, "gemv.c:17: not supported: .."; false without any. */
+bool subject_mistake(const subject *s, text *out);
 void subject_free(subject *s);
 
 /* The one kernel that the command line names. */

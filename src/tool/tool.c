@@ -8,8 +8,17 @@
 
 #include "dsl/diag.h"
 
+static char last[512];
+
+const char *tool_failure(void) {
+    return last;
+}
+
 int tool_fail(int status, const char *format, ...) {
     va_list args;
+    va_start(args, format);
+    vsnprintf(last, sizeof last, format, args);
+    va_end(args);
     fflush(stdout);
     fputs("tegula: ", stderr);
     va_start(args, format);

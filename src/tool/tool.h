@@ -24,6 +24,8 @@ int tool_fail(int status, const char *format, ...)
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
+/* The beginning of the last such text in this process; "". */
+const char *tool_failure(void);
 /* The exit status for a code of the library. */
 int tool_status(int code);
 /* For tool_fail(): status and text of the library's last failed call. */

@@ -1,7 +1,7 @@
 /* verb_run.c -- `tegula run KERNEL`: runs a kernel on inputs and compares with the reference.
  *
  * In a child process: build, make the arguments, run (simulator or GPU), run the reference, compare, say so.
- * The last line on stdout begins "ok" or "FAILED".  Several configurations at once: run_configs.c. */
+ * The last line on stdout begins "ok" or "FAILED", whatever happens to the kernel.  Several configurations at once: run_configs.c. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -415,13 +415,34 @@ void run_free(outcome *out) {
 
 /* ---- the verb ------------------------------------------------------------------------------------------ */
 
+/* What the process that runs the kernel tells the one that waits for it: the last line is said even of a kernel that
+ * ends its process. */
+typedef struct last_line {
+    bool is_said;
+    char why[512]; /* not */
+} last_line;
+
+static last_line *told;
+
+static void tell_why(const subject *s) {
+    text why = {0};
+    if (!s || !subject_mistake(s, &why)) {
+        text_add(&why, tool_failure());
+    }
+    snprintf(told->why, sizeof told->why, "%s", why.s ? why.s : "");
+    text_free(&why);
+}
+
 static int run_one(const options *o, const gallery *g, const operand *which, outcome *out) {
     subject s;
     int status = subject_open(o, g, which, &s);
     status = status ? status : run_subject(o, &s, out);
     if (!status) {
+        told->is_said = true;
         status = report_text(o, &out->report);
         status = status ? status : out->is_good ? STATUS_GOOD : STATUS_WRONG;
+    } else {
+        tell_why(&s);
     }
     subject_free(&s);
     return status;
@@ -430,18 +451,53 @@ static int run_one(const options *o, const gallery *g, const operand *which, out
 static int run(const options *o, gallery *g) {
     const operand *which;
     int status = subject_only(o, &which);
-    if (status || o->configs) {
-        return status ? status : run_configs(o, g, which);
+    if (!status && o->configs) {
+        status = run_configs(o, g, which, &told->is_said);
+        tell_why(NULL);
+    } else if (!status) {
+        outcome *out = calloc(1, sizeof *out);
+        status = out ? run_one(o, g, which, out) : tool_fail(STATUS_LACKING, "out of memory");
+        if (out) {
+            run_free(out);
+        }
+        free(out);
     }
-    outcome *out = calloc(1, sizeof *out);
-    status = out ? run_one(o, g, which, out) : tool_fail(STATUS_LACKING, "out of memory");
-    if (out) {
-        run_free(out);
-    }
-    free(out);
     return status;
 }
 
+/* The first line of why, without the kernel's name before it. */
+static void add_why(const char *kernel, const char *why, text *line) {
+    const size_t n = strlen(kernel);
+    why += strncmp(why, kernel, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? n + 2 : 0;
+    text_add_n(line, why, strcspn(why, "\n"));
+}
+
+/* Of a kernel that could not be run, or not to its end. */
+static int print_failed(const options *o, const char *kernel, const char *why, int status) {
+    text line = {0}, reason = {0};
+    add_why(kernel, *why ? why : "the reason is printed before", &reason);
+    if (o->json) {
+        json j = {.out = &line};
+        json_object(&j, NULL);
+        json_string(&j, "result", "FAILED");
+        json_string(&j, "kernel", kernel);
+        json_string(&j, "why", reason.s);
+        json_end(&j);
+    } else {
+        text_print(&line, "FAILED %s: %s\n", kernel, reason.s ? reason.s : "out of memory");
+    }
+    text_free(&reason);
+    const int written = report_text(o, &line);
+    return written ? written : status;
+}
+
 int verb_run(const options *o) {
-    return gallery_run(o, run);
+    told = child_shared(sizeof *told);
+    if (!told) {
+        return tool_fail(STATUS_LACKING, "out of memory");
+    }
+    const int status = gallery_run(o, run);
+    const char *why = told->why[0] ? told->why : tool_failure();
+    return !status || told->is_said || o->noperands != 1 ? status
+                                                         : print_failed(o, o->operands[0].name, why, status);
 }

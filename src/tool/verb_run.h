@@ -25,7 +25,7 @@ typedef struct outcome {
 int run_subject(const options *o, subject *s, outcome *out);
 void run_free(outcome *out);
 
-/* --configs: several configurations of the tune space, one report. */
-int run_configs(const options *o, const gallery *g, const operand *which);
+/* --configs: several configurations of the tune space, one report; *is_said when it was printed. */
+int run_configs(const options *o, const gallery *g, const operand *which, bool *is_said);
 
 #endif
