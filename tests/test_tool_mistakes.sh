@@ -139,6 +139,14 @@ for compiler in "${CC:-cc}" gcc clang; do
     holds "$compiler: one of a line says enough" [ "$(grep -c 'syntax.c:5:' "$work/out")" = 1 ]
 done
 unset CC
+many=''
+for i in 1 2 3 4 5 6; do # what was made of each goes (lib.sh looks)
+    printf '#include <tegula/kernel.h>\nKERNEL(one%s) { tensor(y, F32, 32); grid(1) threads(tid, 32) set(at(y, tid), 1); }\n' \
+        $i >"$work/one$i.c"
+    many="$many -k $work/one$i.c"
+done
+# shellcheck disable=SC2086
+expect 0 "^one6 +thread" list $many
 # Builder words outside a kernel do nothing but say so.
 printf '#include <tegula/kernel.h>\nstatic void stray(void) { tg_buf none = {0}; set(at(none, 0), 1); }\n__attribute__((constructor)) static void begin(void) { stray(); }\nKERNEL(fine) { tensor(y, F32, 32); grid(pid, 1) threads(tid, 32) set(at(y, add(pid, tid)), 1); }\n' \
     >"$work/stray.c"
@@ -149,6 +157,10 @@ printf '#include <stdlib.h>\n#include <tegula/kernel.h>\n__attribute__((construc
 expect 2 "loading crashed" list -k "$work/constructor.c"
 CC="$work/no-compiler" && export CC
 expect 3 "C compiler .* could not be started" list -k "$work/none.c"
+CC=" "
+expect 3 "CC=' ': expected a C compiler and at most 23 options" list -k "$work/none.c"
+CC="cc $(seq -s ' -O' 30)"
+expect 3 "CC='cc 1 .*': expected a C compiler and at most 23 options" list -k "$work/none.c"
 unset CC
 
 # ---- YAML -------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ static int64_t now(void) {
 
 /* ---- files to remove ----------------------------------------------------------------------------------- */
 
-enum { MAX_REMOVED = 8 };
+enum { MAX_REMOVED = 2 * OPTIONS_MAX_FILES + 8 }; /* a folder and an object for each -k FILE.c, and outputs */
 static char removed[MAX_REMOVED][PATH_MAX];
 static volatile sig_atomic_t nremoved;
 static pid_t remover; /* only the process that registered them removes them */

@@ -16,7 +16,7 @@
 #include "tool/child.h"
 #include "tool/tool.h"
 
-enum { MAX_ARGUMENTS = 48, MAX_MESSAGE_LINES = 24 };
+enum { MAX_WORDS = 24, MAX_ARGUMENTS = MAX_WORDS + 24, MAX_MESSAGE_LINES = 24 };
 
 const char *compile_include_folder(arena *a) {
     static const char *const places[] = {"../include", "../../include"};
@@ -39,12 +39,14 @@ const char *compile_include_folder(arena *a) {
     return NULL;
 }
 
-/* $CC may hold options: "ccache gcc -m64". */
-static int split_words(arena *a, const char *words, const char **out, int limit) {
+/* $CC may hold options: "ccache gcc -m64".  How many words there are; `out` has MAX_WORDS at most. */
+static int split_words(arena *a, const char *words, const char **out) {
     int n = 0;
     char *copy = arena_copy(a, words), *rest = NULL;
-    for (char *word = strtok_r(copy, " \t", &rest); word && n < limit; word = strtok_r(NULL, " \t", &rest)) {
-        out[n++] = word;
+    for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest), n++) {
+        if (n < MAX_WORDS) {
+            out[n] = word;
+        }
     }
     return n;
 }
@@ -154,8 +156,12 @@ int compile_kernels(const char *file, arena *a, const char **object) {
         return tool_fail(STATUS_LACKING,
                          "the headers of Tegula are not beside this command (../include/tegula)");
     }
-    int n = split_words(a, compiler && *compiler ? compiler : "cc", arguments, MAX_ARGUMENTS - 24);
-    *object = n ? temporary_object(a) : NULL;
+    int n = split_words(a, compiler && *compiler ? compiler : "cc", arguments);
+    if (n == 0 || n > MAX_WORDS) {
+        return tool_fail(STATUS_LACKING, "CC='%s': expected a C compiler and at most %d options", compiler,
+                         MAX_WORDS - 1);
+    }
+    *object = temporary_object(a);
     if (!*object) {
         return STATUS_LACKING;
     }

@@ -338,5 +338,8 @@ int gpu_launch(const options *o, const subject *s, const device_info *device, co
         status = status_of(x, time_launches(x, count < MAX_COUNT ? count : MAX_COUNT, run));
     }
     gpu_close(x);
+    if (status == STATUS_WRONG && !cuda && !o->quiet) {
+        fputs("--device sim shows what a kernel does wrong, and where\n", stderr);
+    }
     return status;
 }

@@ -25,7 +25,7 @@ typedef struct sweep {
     const gallery *g;
     const operand *which;
     space all;
-    int64_t right, wrong, refused;
+    int64_t right, wrong, refused, unnamed; /* unnamed: refused for reasons beyond REASONS_MAX */
     int nreasons;
     refusal reasons[REASONS_MAX];
     text reports; /* of the wrong ones, and with -v of all */
@@ -41,6 +41,8 @@ static void note_refusal(sweep *w, const char *why) {
     }
     if (w->nreasons < REASONS_MAX) {
         w->reasons[w->nreasons++] = (refusal){strdup(why), 1};
+    } else {
+        w->unnamed++;
     }
 }
 
@@ -152,6 +154,7 @@ static void print_json(const sweep *w, text *t) {
         json_end(&j);
     }
     json_end(&j);
+    json_int(&j, "refused_for_other_reasons", w->unnamed);
     json_string(&j, "reports", w->reports.s);
     json_end(&j);
 }
@@ -164,6 +167,9 @@ static int print_sweep(const sweep *w) {
         text_add(&t, w->reports.s ? w->reports.s : "");
         for (int i = 0; i < w->nreasons && !w->o->quiet; i++) {
             text_print(&t, "%" PRId64 " refused: %s\n", w->reasons[i].count, w->reasons[i].why);
+        }
+        if (w->unnamed && !w->o->quiet) {
+            text_print(&t, "%" PRId64 " refused for other reasons\n", w->unnamed);
         }
         print_result(w, &t);
     }

@@ -36,9 +36,11 @@ static int take_settings(subject *s, const settings *from) {
             return status;
         }
         if (x->is_real) { /* a scalar argument, as will be seen once the kernel is built */
-            if (s->nscalars < TG_MAX_CONFIG) {
-                s->scalars[s->nscalars++] = (subject_scalar){x->name, x->text, true, x->real, 0};
+            if (s->nscalars == TG_MAX_CONFIG) {
+                return tool_fail(STATUS_FAULTY, "-p %s=%s: more than %d scalars", x->name, x->text,
+                                 TG_MAX_CONFIG);
             }
+            s->scalars[s->nscalars++] = (subject_scalar){x->name, x->text, true, x->real, 0};
         } else if (tg_config_set(&s->config, x->name, x->values[0]) != TG_OK) {
             return tool_fail(STATUS_FAULTY, "more than %d parameters", TG_MAX_CONFIG);
         }
