@@ -199,6 +199,21 @@ expect 0 "^ok copy_1d_block: 1 configuration right, 0 wrong, 0 refused; there is
 expect 2 "configs" run twisted -k "$work/twist.c" --configs few --device sim
 echo 'twisted: {params: {n: 64}, tune: {a: [1, 2], block_n: [16, 32]}}' >"$work/twist.yaml"
 expect 2 "'a'" run twisted -k "$work/twist.c" --configs all --device sim
+# Of many reasons the first sixteen are named, the others counted.
+cat >"$work/picky.c" <<'C'
+#include <tegula/kernel.h>
+KERNEL(picky) {
+    tunables(a, 0);
+    static const char *const why[] = {"", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11", "r12", "r13",
+                                      "r14", "r15", "r16", "r17", "r18"};
+    require(a == 0, why[a]);
+    tensor(y, F32, 32);
+    grid(1) threads(tid, 32) set(at(y, tid), 1);
+}
+C
+echo 'picky: {tune: {a: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18]}}' >"$work/picky.yaml"
+expect 0 "^2 refused for other reasons" run picky -k "$work/picky.c" --configs all --device sim
+holds "the last line counts all" grep -q "^ok picky: 1 configuration right, 0 wrong, 18 refused" "$work/out"
 
 # ---- bench and cache --------------------------------------------------------------------------------------
 
