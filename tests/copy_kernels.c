@@ -115,6 +115,30 @@ KERNEL(copy_slices) {
     }
 }
 
+/* A fragment as two shapes, in and out by either. */
+KERNEL(copy_reshaped) {
+    params(M, N, m, n, threads_n);
+    tensor(a, I32, M, N);
+    tensor(b, I32, m, n);
+    tensor(c, I32, m, n);
+    tensor(d, I32, M, N);
+    grid(pid, 1) threads(threads_n) {
+        fragment(f, I32, M, N);
+        fragment(g, I32, m, n);
+        const tg_buf seen = view(f, I32, m, n);
+        copy(a, f);
+        copy(seen, b);
+        fill(slice(seen, m - 1, 1, 0, n), 7);
+        parallel(j, n, i, m) {
+            set(at(g, i, j), 0);
+        }
+        copy(seen, g);
+        copy(g, c);
+        copy(b, seen);
+        copy(f, d);
+    }
+}
+
 /* Slices whose place is known when the kernel runs. */
 KERNEL(copy_moving_slice) {
     params(n, threads_n);

@@ -6,6 +6,7 @@
     X(copy_path)             \
     X(copy_ranks)            \
     X(copy_slices)           \
+    X(copy_reshaped)         \
     X(copy_moving_slice)     \
     X(fill_regions)          \
     X(fill_with_own_element) \
@@ -333,6 +334,29 @@ Test(copy, slices_of_fragments) {
                               length, begin % 2 ? length : (n - begin));
             expect_by_hand(&l, 0, slices_by_hand);
         }
+    }
+}
+
+static void reshaped_by_hand(const tg_kernel *k, witness_arg *args, int64_t rows) {
+    const int64_t n = param(k, "n"), elements = n * param(k, "m");
+    (void)rows;
+    for (int64_t i = 0; i < elements; i++) {
+        const int32_t x = ((const int32_t *)args[0].data)[i];
+        ((int32_t *)args[1].data)[i] = x;
+        ((int32_t *)args[2].data)[i] = i < elements - n ? x : 7;
+        ((int32_t *)args[3].data)[i] = x;
+    }
+}
+
+Test(copy, fragments_seen_as_another_shape) {
+    static const int64_t shapes[][4] = {{1, 64, 8, 8},  {8, 8, 64, 1}, {4, 16, 2, 32},  {6, 35, 21, 10},
+                                        {5, 21, 15, 7}, {3, 8, 8, 3},  {16, 40, 5, 128}};
+    static const int64_t counts[] = {1, 31, 32, 96, 256};
+    for (int i = 0; i < 7 * 5; i++) {
+        const int64_t *s = shapes[i / 5];
+        lowered l =
+            LOWER("sm_80", copy_reshaped, M, s[0], N, s[1], m, s[2], n, s[3], threads_n, counts[i % 5]);
+        expect_by_hand(&l, 0, reshaped_by_hand);
     }
 }
 

@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* ---- dimensions ------------------------------------------------------------------------------------------
- */
+/* ---- dimensions ---------------------------------------------------------------------------------------- */
 
 /* What the element number grows by when index d grows by one. */
 static int64_t dim_place(const layout *l, int d) {
@@ -33,8 +32,7 @@ static int64_t dim_end(const layout *l, int d) {
     return d <= 0 ? INT64_MAX : dim_place(l, d) * l->dim[d];
 }
 
-/* ---- making ----------------------------------------------------------------------------------------------
- */
+/* ---- making -------------------------------------------------------------------------------------------- */
 
 /* Adds a digit above those there are, cut at the ends of dimensions where the extents allow it. */
 static void add_digit(layout *l, layout_source source, int64_t extent, int64_t stride) {
@@ -176,6 +174,18 @@ layout *layout_project(arena *a, const layout *l, const bool *keep) {
     return p;
 }
 
+layout *layout_reshape(arena *a, const layout *l, int rank, const int64_t *dim) {
+    layout *r = begin(a, rank, dim, l->threads);
+    for (int i = 0; i < l->n; i++) {
+        add_digit(r, l->digit[i].source, l->digit[i].extent, l->digit[i].stride);
+    }
+    finish(r);
+    r->run = r->run < l->run ? r->run : l->run;
+    r->why = l->why;
+    r->at = l->at;
+    return r;
+}
+
 bool layout_equal(const layout *a, const layout *b) {
     if (a->rank != b->rank || a->n != b->n || a->threads != b->threads ||
         memcmp(a->dim, b->dim, sizeof *a->dim * (size_t)a->rank) != 0) {
@@ -191,8 +201,7 @@ bool layout_equal(const layout *a, const layout *b) {
     return true;
 }
 
-/* ---- enumerating -----------------------------------------------------------------------------------------
- */
+/* ---- enumerating --------------------------------------------------------------------------------------- */
 
 static int64_t digit_of(const layout_digit *d, int64_t thread, int64_t slot) {
     return (d->source == LAYOUT_SLOT ? slot : thread) / d->stride % d->extent;
@@ -241,8 +250,7 @@ int64_t layout_slot(const layout *l, int64_t t, const int64_t *index) {
     return slot;
 }
 
-/* ---- as expressions --------------------------------------------------------------------------------------
- */
+/* ---- as expressions ------------------------------------------------------------------------------------ */
 
 static node *apply(arena *a, tg_op op, node *x, int64_t c) {
     return expr_binary(a, x->at, op, x, expr_int(a, x->at, c));
@@ -377,8 +385,7 @@ node *layout_first(arena *a, const layout *l, node *t) {
     return condition;
 }
 
-/* ---- a fragment seen from a loop -------------------------------------------------------------------------
- */
+/* ---- a fragment seen from a loop ----------------------------------------------------------------------- */
 
 enum { MAX_FREE = TG_MAX_RANK + 6, MAX_VISITS = 1 << 21 };
 
@@ -555,8 +562,7 @@ node *layout_slot_in(arena *a, const layout *loop, var *const *axis, const layou
     return fit_make(&v, &f) && fit_holds(&v, &f) ? fit_expr(a, &v, &f, slot) : NULL;
 }
 
-/* ---- for people ------------------------------------------------------------------------------------------
- */
+/* ---- for people ---------------------------------------------------------------------------------------- */
 
 enum { SHOWN_THREADS = 40 };
 

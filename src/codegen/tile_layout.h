@@ -72,6 +72,8 @@ layout *layout_runs(arena *a, int rank, const int64_t *dim, int64_t threads, int
 /* The layout of what is indexed by the dimensions with keep[i] alone, the others dropped: their threads
  * become replicas, their slots vanish.  NULL when the layout is not split. */
 layout *layout_project(arena *a, const layout *l, const bool *keep);
+/* Who holds what when the same elements, in the same order, are seen as another shape (a view). */
+layout *layout_reshape(arena *a, const layout *l, int rank, const int64_t *dim);
 bool layout_equal(const layout *a, const layout *b);
 
 /* Enumeration: the indices of the element in slot s of thread t; false where there is none. */

@@ -76,7 +76,8 @@ node *lower_both(lowering *l, node *x, node *y);
 
 /* ---- tile_spread.c: fragments are registers ------------------------------------------------------------ */
 
-/* The layout of a fragment or reducer: buffer.registers; chosen freely where no statement has decided. */
+/* The layout of a fragment or reducer: buffer.registers, or that in the shape of the view that it is; chosen freely
+ * where no statement has decided. */
 const layout *lower_layout(lowering *l, buffer *fragment);
 /* The local with a thread's share of a fragment or reducer; a view of it where the fragment is a view. */
 buffer *lower_registers(lowering *l, buffer *fragment);

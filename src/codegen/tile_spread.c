@@ -226,7 +226,9 @@ const layout *lower_layout(lowering *l, buffer *fragment) {
         const int64_t widest = l->t->target->max_access / type_bytes(root->type);
         root->registers = layout_spread(l->a, root->rank, root->dim, thread_count(l->t), widest, true);
     }
-    return root->registers;
+    const bool same = fragment->rank == root->rank &&
+                      memcmp(fragment->dim, root->dim, sizeof *root->dim * (size_t)root->rank) == 0;
+    return same ? root->registers : layout_reshape(l->a, root->registers, fragment->rank, fragment->dim);
 }
 
 buffer *lower_registers(lowering *l, buffer *fragment) {
