@@ -182,6 +182,7 @@ typedef struct {
     bool open, body, done;
 } tg_scope;
 
+/* Where a buffer lives: see tg_tensor(), tg_alloc(), tg_reducer(). */
 typedef enum { TG_GLOBAL, TG_SHARED, TG_LOCAL, TG_FRAGMENT, TG_REDUCER } tg_space;
 
 typedef enum {
@@ -191,11 +192,12 @@ typedef enum {
     TG_UNROLLED,
     TG_VECTORIZED,
     TG_PARALLEL,
-    TG_PIPELINED, /* option: number of stages */
+    TG_PIPELINED, /* option: iterations under way at a time, 0 to 16; 0 and 1: no copy runs ahead */
     TG_WHEN,
     TG_OTHERWISE
 } tg_scope_kind;
 
+/* How values are combined; MAX and MIN pass NaN on. */
 typedef enum { TG_SUM = 1, TG_MAX, TG_MIN } tg_reduction;
 
 /* Operators on values.  src/dsl/ops.def holds one row for each, in this order. */
@@ -203,8 +205,8 @@ typedef enum tg_op {
     TG_ADD = 1,
     TG_SUB,
     TG_MUL,
-    TG_QUO,
-    TG_MOD,
+    TG_QUO, /* integers truncate as in C, floats are IEEE's */
+    TG_MOD, /* integers, the sign of the first operand as in C */
     TG_NEG,
     TG_EQ,
     TG_NE,
@@ -250,69 +252,126 @@ TG_API tg_kernel *tg_begin(const char *name, const tg_config *config);
 TG_API tg_kernel *tg_begin_user(const char *name, const tg_config *config, const void *user, size_t size);
 /* Closes the kernel and checks it as a whole.  True when no mistake was recorded. */
 TG_API bool tg_end(tg_kernel *k);
+/* With all its handles. */
 TG_API void tg_free(tg_kernel *k);
 /* The thread's current kernel; NULL (and one logged message) outside tg_begin() .. tg_end(). */
 TG_API tg_kernel *tg_now(void);
 /* The user bytes given to tg_begin_user(), aligned for any type; NULL when none. */
 TG_API const void *tg_user(tg_kernel *k);
-/* Prints every recorded mistake: "file:line: error: ..", the source line where readable, a caret. */
+/* Prints the recorded mistakes, the first 16 and how many more: "file:line: error: ..", the source line and a caret
+ * where the file can be read. */
 TG_API void tg_report(const tg_kernel *k, FILE *out);
 /* Prints the tile IR as text; with `lines`, "file:line" before each statement. */
 TG_API void tg_dump(const tg_kernel *k, FILE *out, bool lines);
 
-/* Parameters, tunables, legality. */
+/* Of every function below: `at` is the line that messages name; names are copied, and NULL in tg_axes alone; after a
+ * mistake handles are poison, and integers 1 or the fallback. */
+
+/* -- parameters, tunables, legality: before the grid -- */
+
+/* The value of a parameter of the problem; a mistake when the configuration has none. */
 TG_API int64_t tg_param_get(tg_kernel *k, tg_loc at, const char *name);
+/* The value of a tunable: given in the configuration, else tuned (tg_tuned_file()), else `fallback`. */
 TG_API int64_t tg_tunable_get(tg_kernel *k, tg_loc at, const char *name, int64_t fallback);
-/* Records `why` as the reason when `holds` is false; returns `holds`. */
+/* Records `why` as the reason when `holds` is false; returns `holds`, by which the builder is to return.
+ * `condition` is its text, for the message. */
 TG_API bool tg_require(tg_kernel *k, tg_loc at, bool holds, const char *condition, const char *why);
 /* So many blocks fit on a multiprocessor at once, at least: what registers a thread may have follows from it.
- * 0: the CUDA compiler's choice.  Before the grid. */
+ * 0: the CUDA compiler's choice.  Once at most. */
 TG_API void tg_resident(tg_kernel *k, tg_loc at, int64_t blocks);
+/* a / b rounded up; b must be positive.  The second form: where a is known at launch or later. */
 TG_API int64_t tg_ceildiv(tg_kernel *k, tg_loc at, int64_t a, int64_t b);
 TG_API tg_expr tg_ceildiv_expr(tg_kernel *k, tg_loc at, tg_expr a, int64_t b);
 
-/* Arguments of the launch, in declaration order. */
+/* -- arguments of the launch, in declaration order, 64 at most: before the grid -- */
+
+/* A value of that element type: the same for all threads. */
 TG_API tg_expr tg_scalar(tg_kernel *k, tg_loc at, const char *name, int64_t dtype);
+/* An integer from 0 to 2^31 - 1, for outermost extents of tensors, grids and trip counts: one compiled kernel serves
+ * them all. */
 TG_API tg_expr tg_extent(tg_kernel *k, tg_loc at, const char *name);
-/* `dims`: extents, integers or (the outermost) an extent.  `pitch` 0: rows follow each other. */
+/* Global memory in row-major order.  `dims`: its extents in elements, outermost first, positive integers; the
+ * outermost may be made of tg_extent() values; none: one element.  `pitch`: elements from row to row, at least a row;
+ * 0: rows follow each other.  Whether it is input or output is what the kernel does with it. */
 TG_API tg_buf tg_tensor(tg_kernel *k, tg_loc at, const char *name, int64_t dtype, int64_t pitch,
                         tg_index dims);
+/* The tensor begins at a multiple of so many bytes, as launches check; 16 where nothing is said.  A power of two, from
+ * the size of an element to 256. */
 TG_API void tg_aligned(tg_kernel *k, tg_loc at, tg_buf tensor, int64_t bytes);
+/* The two tensors may overlap; else launches refuse a written one that overlaps another.  At most 4 a tensor. */
 TG_API void tg_alias(tg_kernel *k, tg_loc at, tg_buf a, tg_buf b);
+/* Nobody writes the tensor while launches follow each other (weights): see tg_jit_dependent(). */
 TG_API void tg_constant(tg_kernel *k, tg_loc at, tg_buf tensor);
 
-/* Buffers and places. */
-TG_API tg_buf tg_alloc(tg_kernel *k, tg_loc at, tg_space space, const char *name, tg_shape shape);
-TG_API tg_buf tg_reducer(tg_kernel *k, tg_loc at, int64_t reduction, const char *name, tg_shape shape);
-TG_API tg_buf tg_view(tg_kernel *k, tg_loc at, tg_buf buf, tg_shape shape);
-TG_API tg_ref tg_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index index);
-TG_API tg_tile tg_whole(tg_kernel *k, tg_loc at, tg_buf buf);
-TG_API tg_tile tg_tile_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index tile);     /* tile coordinates    */
-TG_API tg_tile tg_tile_from(tg_kernel *k, tg_loc at, tg_buf buf, tg_index corner); /* element coordinates */
-TG_API tg_tile tg_slice(tg_kernel *k, tg_loc at, tg_buf buf, tg_index pairs);      /* offset, length, ..  */
+/* -- buffers, elements, regions -- */
 
-/* Values.  Making one never makes a statement, so the order of evaluation of C arguments cannot show. */
+/* TG_SHARED: one for the block.  TG_LOCAL: one for each thread, or each iteration inside parallel.  TG_FRAGMENT: one
+ * for the block, its elements spread over registers of its threads.  Contents undefined until written; gone when the
+ * enclosing scope closes. */
+TG_API tg_buf tg_alloc(tg_kernel *k, tg_loc at, tg_space space, const char *name, tg_shape shape);
+/* A fragment of partial results.  From clear or fill to finalize it is only accumulated into, afterwards only read.
+ * `reduction`: TG_SUM, TG_MAX, TG_MIN; any type but bool. */
+TG_API tg_buf tg_reducer(tg_kernel *k, tg_loc at, int64_t reduction, const char *name, tg_shape shape);
+/* The same bytes as another type and shape, all of them.  Not of reducers, of what is pitched, or of what has an extent
+ * known at launch; of fragments with elements of the same size only. */
+TG_API tg_buf tg_view(tg_kernel *k, tg_loc at, tg_buf buf, tg_shape shape);
+/* One element: an index for each dimension.  Nothing guards it; outside of the buffer is a fault. */
+TG_API tg_ref tg_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index index);
+/* The whole buffer. */
+TG_API tg_tile tg_whole(tg_kernel *k, tg_loc at, tg_buf buf);
+/* As large as the other side of the copy; `tile`: its corner in units of that size, `corner`: in elements. */
+TG_API tg_tile tg_tile_at(tg_kernel *k, tg_loc at, tg_buf buf, tg_index tile);
+TG_API tg_tile tg_tile_from(tg_kernel *k, tg_loc at, tg_buf buf, tg_index corner);
+/* `pairs`: an offset and a length for each dimension; lengths are positive integers. */
+TG_API tg_tile tg_slice(tg_kernel *k, tg_loc at, tg_buf buf, tg_index pairs);
+
+/* -- values.  Making one never makes a statement, so the order of evaluation of C arguments cannot show -- */
+
+/* A literal takes the type of the place that it goes to or of the other operand, which must hold it: 0 becomes f32,
+ * 1.5 no i32.  Where neither gives one, an integer is an index and a float f32. */
 TG_API tg_expr tg_int(tg_kernel *k, tg_loc at, int64_t value);
 TG_API tg_expr tg_float(tg_kernel *k, tg_loc at, double value);
+/* What the element holds when the statement that uses the value runs. */
 TG_API tg_expr tg_load(tg_kernel *k, tg_loc at, tg_ref ref);
+/* Operands of one type (indices and integers that fit an index meet as indices); comparisons give bool. */
 TG_API tg_expr tg_unary(tg_kernel *k, tg_loc at, tg_op op, tg_expr a);
 TG_API tg_expr tg_binary(tg_kernel *k, tg_loc at, tg_op op, tg_expr a, tg_expr b);
+/* condition ? a : b, of one type; only the chosen side is evaluated. */
 TG_API tg_expr tg_choose(tg_kernel *k, tg_loc at, tg_expr condition, tg_expr a, tg_expr b);
+/* As a C cast: integers wrap, floats round once to nearest even; a float out of an integer's range is a fault. */
 TG_API tg_expr tg_cast(tg_kernel *k, tg_loc at, int64_t dtype, tg_expr a);
+/* The same bits as another type of the same size; not of bool, and not of an index, which has no size. */
 TG_API tg_expr tg_bitcast(tg_kernel *k, tg_loc at, int64_t dtype, tg_expr a);
 
-/* Statements that yield a value: evaluated once, where written. */
+/* -- statements that yield a value: evaluated once, where written -- */
+
+/* The name stands in the CUDA text too. */
 TG_API tg_expr tg_let(tg_kernel *k, tg_loc at, const char *name, tg_expr value);
+/* The reduction of x over the threads that differ along the named axis only, the same bits in each of them.
+ * Collective, as are tile operations, TG_PARALLEL and TG_PIPELINED: all threads of the block come to it, so it stands
+ * neither inside TG_PARALLEL nor where threads may disagree. */
 TG_API tg_expr tg_allreduce(tg_kernel *k, tg_loc at, int64_t reduction, tg_expr x, tg_expr thread_axis);
 
-/* Statements. */
+/* -- statements on elements.  Where threads have no names, those into tensors and shared memory stand inside
+ *    TG_PARALLEL -- */
+
+/* dst = value.  Nothing converts by itself. */
 TG_API void tg_store(tg_kernel *k, tg_loc at, tg_ref dst, tg_expr value);
+/* dst = dst + value; a reducer combines by its own reduction.  Not of bool. */
 TG_API void tg_accum(tg_kernel *k, tg_loc at, tg_ref dst, tg_expr value);
+/* The same by any reduction, for threads that meet at an element of a tensor or shared buffer.  i32, u32, i64, u64 and
+ * the floating types. */
 TG_API void tg_atomic(tg_kernel *k, tg_loc at, tg_reduction op, tg_ref dst, tg_expr value);
+/* __syncthreads(): collective. */
 TG_API void tg_sync_threads(tg_kernel *k, tg_loc at);
 /* `format` is C's printf format with one conversion a value: %d %u %lld %llu %g %f %e %x. */
 TG_API void tg_print(tg_kernel *k, tg_loc at, const char *format, tg_index values);
+/* Where the condition is false the launch ends normally, and tg_wait() or the next launch tells the line, block,
+ * thread and `message`. */
 TG_API void tg_check(tg_kernel *k, tg_loc at, tg_expr condition, const char *message);
+
+/* -- statements on regions: by all threads of the block together (collective), but for those on a TG_LOCAL, which are
+ *    each thread's own -- */
 
 /* How a copy spreads its elements over the threads, for those who want to say so. */
 typedef enum {
@@ -322,19 +381,33 @@ typedef enum {
 } tg_copy_layout;
 
 typedef struct {
-    int width;             /* elements of one access; 0: chosen */
+    int width;             /* elements of one access, a power of two up to 16 bytes; 0: chosen */
     tg_copy_layout layout; /* TG_LAYOUT_AUTO: chosen */
     double outside;        /* what reads outside a tensor give */
 } tg_copy_options;
 
+/* Extents are matched from the innermost; a dimension that one side lacks counts as 1.  Converts.  Reads outside of a
+ * tensor give options.outside, writes outside are dropped; other buffers must hold the region.  The two may not
+ * overlap. */
 TG_API void tg_copy(tg_kernel *k, tg_loc at, tg_tile src, tg_tile dst, tg_copy_options options);
+/* Sets 0; in a reducer what changes nothing (0, or the least or greatest value). */
 TG_API void tg_clear(tg_kernel *k, tg_loc at, tg_tile dst);
+/* Sets `value`, alike in all threads; in a reducer a seed, counted once. */
 TG_API void tg_fill(tg_kernel *k, tg_loc at, tg_tile dst, tg_expr value);
+/* dst = the reduction of src over its dimension `dim`, 0 the outermost, in the type of dst, which has the other
+ * dimensions of src.  Fragments and shared buffers. */
 TG_API void tg_reduce(tg_kernel *k, tg_loc at, int64_t reduction, tg_buf src, tg_buf dst, int64_t dim);
+/* Combines what the threads hold of a reducer. */
 TG_API void tg_finalize(tg_kernel *k, tg_loc at, tg_buf reducer);
 
-/* Scopes: the launch, every loop, every branch. */
+/* -- scopes: the launch, every loop, every branch -- */
+
+/* The handles of the axes are in .axis; they run from 0 in steps of 1.  TG_GRID and TG_THREADS have up to
+ * TG_MAX_AXES axes, x first, loops up to TG_MAX_RANK, outermost first.  Extents of TG_THREADS, TG_UNROLLED and
+ * TG_VECTORIZED are integers.  TG_WHEN: axes.extent[0] is the condition; TG_OTHERWISE comes right after its TG_WHEN
+ * was closed.  `option` is 0 but where tg_scope_kind says more. */
 TG_API tg_scope tg_open(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t option, tg_axes axes);
+/* Closes it; one that was opened after it and is still open is a mistake. */
 TG_API void tg_close(tg_scope *scope);
 
 /* ---- 3. the host side ---------------------------------------------------------------------------------- */
@@ -410,20 +483,25 @@ typedef struct tg_jit tg_jit;
 
 /* A kernel to be compiled on demand for each configuration.  `user` (may be NULL) is copied and readable by
  * the builder through tg_user(); builder output may depend on the configuration and these bytes only.
- * `build` may be NULL in a program that has its kernels in packs only.  NULL without memory. */
+ * `build` may be NULL in a program that has its kernels in packs only.  NULL without memory or a name. */
 TG_API tg_jit *tg_jit_new(const char *name, tg_builder *build, const void *user, size_t user_size);
+/* When no launch of it runs any more: its code is unloaded. */
 TG_API void tg_jit_free(tg_jit *jit);
 /* Lets launches of this kernel start before the launch before them in their stream has ended (programmatic
  * dependent launch: from sm_90 on; elsewhere, and after anything but a kernel, they are plain launches).  The
  * kernel itself waits for what came before, ahead of all memory but tensors declared constant(): those may be
  * read sooner, so nobody may write them while launches follow each other.  To be said before the first launch,
- * tg_prepare() or tg_info(): TG_EARG afterwards.  Works in stream capture. */
+ * tg_prepare() or tg_info(): afterwards a change is TG_EARG.  Works in stream capture. */
 TG_API int tg_jit_dependent(tg_jit *jit, bool is_dependent);
 /* Launches on `stream` (CUstream, cudaStream_t; NULL: the current context's default stream, else device 0's
  * primary context).  Arguments in declaration order.  Compiles on first use; that first use fails with
- * TG_EARG while the stream is being captured and leaves the capture intact. */
+ * TG_EARG while the stream is being captured and leaves the capture intact.  TG_OK: launched.  TG_EKERNEL: the
+ * kernel or configuration is faulty, or a check() failed in an earlier launch; TG_EARG: the arguments do not fit;
+ * TG_ENODEVICE, TG_ENOCOMPILER, TG_EDRIVER, TG_ENOMEM, TG_EINTERNAL. */
 TG_API int tg_launch(tg_jit *jit, tg_config config, void *stream, int nargs, const tg_arg *args);
-/* Compiles and loads for a device; afterwards tg_launch allocates, loads, locks and synchronises nothing. */
+/* Compiles and loads for a device, by the driver's number, in the thread's current context when that is on it, else
+ * the device's primary one; tg_launch() there then allocates, loads, locks and synchronises nothing.  Codes as of
+ * tg_launch(). */
 TG_API int tg_prepare(tg_jit *jit, tg_config config, int device);
 /* Waits for the stream, then answers TG_EKERNEL with the place and message when a check() of the kernel failed in
  * a launch since the last call.  Without it the kernel's next launch tells. */
@@ -440,9 +518,10 @@ typedef struct {
     char target[16];   /* "sm_90a" */
 } tg_kernel_info;
 
-/* Compiles if needed, for the current context's device (else device 0). */
+/* Compiles if needed, for the current context's device (else device 0).  Codes as of tg_launch(). */
 TG_API int tg_info(tg_jit *jit, tg_config config, tg_kernel_info *info);
-/* The CUDA text for the current device's target, or sm_80 without a device.  Caller frees; NULL on error. */
+/* The CUDA text for the current device's target, or sm_80 without a device.  To be freed by free(); NULL on error,
+ * which tg_error() tells. */
 TG_API char *tg_source(tg_jit *jit, tg_config config);
 
 /* ---- how long it takes ---------------------------------------------------------------------------------- */
@@ -538,15 +617,15 @@ typedef struct tg_tune_options {
     tg_bench_mode mode; /* of the best few; with one set that fits the L2 cache, cold mode is what counts */
     double seconds;     /* ends after so long, and tries likely configurations first; 0: all */
     int jobs;           /* threads that compile; 0: one a processor, 8 at most */
-    const char *
-        records; /* a file: every result is added, and what it has already is not measured again; NULL: none */
+    /* A file: every result is added, and what it has already is not measured again; NULL: none. */
+    const char *records;
     uint64_t seed;  /* of the order, where .seconds is set */
     double timeout; /* seconds until launches of a configuration count as hung; 0: 10 */
 } tg_tune_options;
 
 typedef struct tg_tune_result {
-    tg_config
-        config; /* params and tunables of the fastest right configuration; names borrowed from the call */
+    /* Params and tunables of the fastest right configuration; names borrowed from the call. */
+    tg_config config;
     tg_bench_figures figures; /* of it */
     int tried, right;         /* configurations */
 } tg_tune_result;

@@ -392,48 +392,12 @@ typedef struct {
     bool reported;
 } divergence;
 
-static bool touches_local(const tile_stmt *s) {
-    return s->dst->buffer->space == TG_LOCAL || (s->src && s->src->buffer->space == TG_LOCAL);
-}
-
-/* The word of a collective statement; NULL for the others. */
-static const char *collective_word(const tile_stmt *s) {
-    switch (s->kind) {
-    case TILE_ALLREDUCE:
-        return "allreduce";
-    case TILE_COPY:
-        return touches_local(s) ? NULL : "copy";
-    case TILE_FILL:
-        return touches_local(s) ? NULL : s->is_clear ? "clear" : "fill";
-    case TILE_REDUCE:
-        return "reduce";
-    case TILE_FINALIZE:
-        return "finalize";
-    case TILE_SYNC:
-        return "sync_threads";
-    case TILE_LOOP:
-        return s->scope == TG_PARALLEL || s->scope == TG_PIPELINED ? tile_scope_word(s->scope) : NULL;
-    case TILE_ALLOC:
-    case TILE_LET:
-    case TILE_STORE:
-    case TILE_ACCUM:
-    case TILE_ATOMIC:
-    case TILE_PRINT:
-    case TILE_CHECK:
-    case TILE_WHEN:
-    case TILE_COMMIT:
-    case TILE_WAIT:
-        break;
-    }
-    return NULL;
-}
-
 static void report(checker *c, const tile_stmt *s, divergence *d) {
     if (d->reported) {
         return;
     }
     tg_kernel *k = c->k;
-    const char *word = collective_word(s);
+    const char *word = tile_collective_word(s);
     const char *scope = d->s->kind == TILE_WHEN ? "when" : tile_scope_word(d->s->scope);
     diag_error(
         &k->errors, s->at,
@@ -449,7 +413,7 @@ static void report(checker *c, const tile_stmt *s, divergence *d) {
 static void check_agreed(checker *c, const tile_stmt *s, node *x, const char *what, const char *instead) {
     if (!build_poisoned(x) && !is_uniform(c, s, x)) {
         diag_error(&c->k->errors, s->at, "%s: threads of the block may disagree about %s, '%s' (%s): %s",
-                   collective_word(s), what, expr_text(&c->k->memory, x), c->why.what,
+                   tile_collective_word(s), what, expr_text(&c->k->memory, x), c->why.what,
                    c->why.instead ? c->why.instead : instead);
     }
 }
@@ -485,7 +449,7 @@ static divergence *diverge(checker *c, const tile_stmt *s, node *x, divergence *
 static void check_loop(checker *c, const tile_stmt *s, divergence *outer) {
     divergence mine;
     divergence *inner = outer;
-    bool parallel = s->scope == TG_PARALLEL, collective = collective_word(s) != NULL;
+    bool parallel = s->scope == TG_PARALLEL, collective = tile_collective_word(s) != NULL;
     for (int i = 0; i < s->n; i++) {
         bool agreed = build_poisoned(s->extents[i]) || is_uniform(c, s, s->extents[i]);
         c->uniform[s->axes[i]->id] = (agreed || collective) && !parallel;
@@ -516,7 +480,7 @@ static void check_tile(checker *c, const tile_stmt *s) {
 
 static void check_block(checker *c, const tile_block *block, divergence *outer) {
     for (const tile_stmt *s = block->first; s; s = s->next) {
-        if (outer && collective_word(s)) {
+        if (outer && tile_collective_word(s)) {
             report(c, s, outer);
         }
         if (s->kind == TILE_LET) {
@@ -527,7 +491,7 @@ static void check_block(checker *c, const tile_block *block, divergence *outer) 
             c->cause[s->var->id] = (reason){
                 arena_print(&c->k->memory, "'%s' is the same along '%s' only", s->var->name, s->axis->name),
                 through_shared};
-        } else if ((s->kind == TILE_COPY || s->kind == TILE_FILL) && !outer && !touches_local(s)) {
+        } else if ((s->kind == TILE_COPY || s->kind == TILE_FILL) && !outer && tile_collective_word(s)) {
             check_tile(c, s);
         } else if (s->kind == TILE_LOOP) {
             check_loop(c, s, outer);

@@ -136,6 +136,8 @@ struct tg_kernel {
 int64_t tile_threads(const tg_kernel *k);
 const char *tile_scope_word(tg_scope_kind kind); /* "serial", "when", .. */
 const char *tile_space_word(tg_space space);     /* "tensor", "shared", .. */
+/* The word of a statement that all threads of a block do together, "copy"; NULL for every other. */
+const char *tile_collective_word(const tile_stmt *s);
 
 /* The whole kernel as text, a statement a line; with `lines`, "file:line" before each. */
 void tile_print(const tg_kernel *k, text *out, bool lines);

@@ -37,6 +37,41 @@ const char *tile_scope_word(tg_scope_kind kind) {
     return "scope";
 }
 
+static bool touches_local(const tile_stmt *s) {
+    return s->dst->buffer->space == TG_LOCAL || (s->src && s->src->buffer->space == TG_LOCAL);
+}
+
+const char *tile_collective_word(const tile_stmt *s) {
+    switch (s->kind) {
+    case TILE_ALLREDUCE:
+        return "allreduce";
+    case TILE_COPY:
+        return touches_local(s) ? NULL : "copy";
+    case TILE_FILL:
+        return touches_local(s) ? NULL : s->is_clear ? "clear" : "fill";
+    case TILE_REDUCE:
+        return "reduce";
+    case TILE_FINALIZE:
+        return "finalize";
+    case TILE_SYNC:
+        return "sync_threads";
+    case TILE_LOOP:
+        return s->scope == TG_PARALLEL || s->scope == TG_PIPELINED ? tile_scope_word(s->scope) : NULL;
+    case TILE_ALLOC:
+    case TILE_LET:
+    case TILE_STORE:
+    case TILE_ACCUM:
+    case TILE_ATOMIC:
+    case TILE_PRINT:
+    case TILE_CHECK:
+    case TILE_WHEN:
+    case TILE_COMMIT:
+    case TILE_WAIT:
+        break;
+    }
+    return NULL;
+}
+
 typedef struct {
     text *out;
     int width; /* of the column "file:line"; 0: none */

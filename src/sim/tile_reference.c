@@ -179,37 +179,6 @@ static void together(machine *m, const tile_stmt *s) {
 
 /* ---- turns --------------------------------------------------------------------------------------------- */
 
-static const char *word(const tile_stmt *s) {
-    switch (s->kind) {
-    case TILE_SYNC:
-        return "sync_threads";
-    case TILE_ALLREDUCE:
-        return "allreduce";
-    case TILE_COPY:
-        return "copy";
-    case TILE_FILL:
-        return s->is_clear ? "clear" : "fill";
-    case TILE_REDUCE:
-        return "reduce";
-    case TILE_FINALIZE:
-        return "finalize";
-    case TILE_LOOP:
-        return "parallel";
-    case TILE_STORE:
-    case TILE_ACCUM:
-    case TILE_ALLOC:
-    case TILE_LET:
-    case TILE_ATOMIC:
-    case TILE_PRINT:
-    case TILE_CHECK:
-    case TILE_WHEN:
-    case TILE_COMMIT:
-    case TILE_WAIT:
-        break;
-    }
-    return "?";
-}
-
 static int count_at(const machine *m, const tile_stmt *s, int *first) {
     int n = 0;
     for (int i = m->nthreads - 1; i >= 0; i--) {
@@ -234,11 +203,11 @@ static void not_met(machine *m, const tile_stmt *s, const tile_stmt *other) {
     }
     f->other_thread = first_other;
     if (other != NULL) {
-        snprintf(f->text, sizeof f->text, "%d of %d threads wait at %s, %d at %s", n, m->nthreads, word(s),
-                 n_other, word(other));
+        snprintf(f->text, sizeof f->text, "%d of %d threads wait at %s, %d at %s", n, m->nthreads,
+                 tile_collective_word(s), n_other, tile_collective_word(other));
     } else {
         snprintf(f->text, sizeof f->text, "%d of %d threads wait at %s, %d have ended", n, m->nthreads,
-                 word(s), n_other);
+                 tile_collective_word(s), n_other);
     }
 }
 

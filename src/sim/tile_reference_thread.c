@@ -170,37 +170,9 @@ static void check(machine *m, const tile_stmt *s) {
 
 /* ---- the thread ---------------------------------------------------------------------------------------- */
 
-static tg_space space_of(machine *m, const node *place_node) {
-    return reference_place(m, place_node->buffer)->root->buffer->space;
-}
-
-/* True where the block acts as one. */
-static bool is_collective(machine *m, const tile_stmt *s) {
-    switch (s->kind) {
-    case TILE_ALLREDUCE:
-    case TILE_REDUCE:
-    case TILE_FINALIZE:
-    case TILE_SYNC:
-        return true;
-    case TILE_COPY:
-        return space_of(m, s->src) != TG_LOCAL && space_of(m, s->dst) != TG_LOCAL;
-    case TILE_FILL:
-        return space_of(m, s->dst) != TG_LOCAL;
-    case TILE_LOOP:
-        return s->scope == TG_PARALLEL;
-    case TILE_ALLOC:
-    case TILE_LET:
-    case TILE_STORE:
-    case TILE_ACCUM:
-    case TILE_ATOMIC:
-    case TILE_PRINT:
-    case TILE_CHECK:
-    case TILE_WHEN:
-    case TILE_COMMIT:
-    case TILE_WAIT:
-        break;
-    }
-    return false;
+/* True where the block acts as one; iterations of pipelined loops are each thread's own. */
+static bool is_collective(const tile_stmt *s) {
+    return tile_collective_word(s) && !(s->kind == TILE_LOOP && s->scope == TG_PIPELINED);
 }
 
 /* Executes s, which is the thread's own, and returns the statement after it. */
@@ -268,7 +240,7 @@ void reference_thread(machine *m) {
             return;
         }
         m->result->statements++;
-        if (is_collective(m, t->at)) {
+        if (is_collective(t->at)) {
             if (t->at->kind == TILE_ALLREDUCE) { /* each thread's share is what it has on arrival */
                 t->cell[t->at->var->id] = reference_eval(m, t->at->value);
             }
