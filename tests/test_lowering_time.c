@@ -16,7 +16,7 @@ const tg_kernel_record *const *tg_kernel_table(int *n);
 
 enum { ATTEMPTS = 200 };
 
-#ifdef TG_DEBUG
+#if defined TG_DEBUG || defined TEGULA_SANITIZED
 static const double slower = 50; /* checks after every pass, and sanitizers */
 #else
 static const double slower = 1;

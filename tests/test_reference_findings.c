@@ -371,7 +371,7 @@ Test(tile_reference, a_kernel_with_mistakes_does_not_run) {
     end(&l);
 }
 
-#if !defined TEGULA_SANITIZED /* which wants the address space for itself */
+#if !defined TEGULA_SANITIZED_ADDRESS /* which wants the address space for itself */
 Test(tile_reference, lack_of_memory_is_said) {
     float b[1];
     launch l = BUILD_PLAIN(large);

@@ -114,7 +114,7 @@ static void watch_crashes(void) {
     }
 }
 
-#if !defined TEGULA_SANITIZED
+#if !defined TEGULA_SANITIZED_ADDRESS
 /* Bytes of address space in use: a GPU's driver alone reserves more than any sensible limit. */
 static rlim_t space_in_use(void) {
     unsigned long pages = 0;
@@ -132,7 +132,7 @@ static rlim_t space_in_use(void) {
 /* A builder that records statements for ever would take the machine's memory before its time is up.  Not
  * under the address sanitizer, which reserves more than any limit. */
 static void limit_memory(bool is_limited) {
-#if !defined TEGULA_SANITIZED
+#if !defined TEGULA_SANITIZED_ADDRESS
     static const rlim_t for_building = (rlim_t)4 << 30;
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) == 0) {
