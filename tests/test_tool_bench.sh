@@ -165,7 +165,7 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
 
     # Configurations that fail.
 
-    kernels=tests/tool/tune.c
+    kernels=$(ready tests/tool/tune.c)
     FAKE_CUDA="96:hang"
     export FAKE_CUDA
     expect 1 "^unchanged .*given num_threads=96 tag=1  the launch did not end in 3 s" \

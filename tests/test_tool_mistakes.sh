@@ -2,6 +2,7 @@
 # test_tool_mistakes.sh -- whatever is wrong with a kernel, its configuration or the command line gets a clear message
 # and the exit status that says whose fault it is.
 . tests/tool/lib.sh
+mistakes=$(ready $mistakes)
 
 # ---- the command line -------------------------------------------------------------------------------------
 
@@ -165,10 +166,10 @@ unset CC
 
 # ---- YAML -------------------------------------------------------------------------------------------------
 
-cp $mistakes "$work/m.c"
+cp $mistakes "$work/m.so"
 yaml() {
     printf "$1" >"$work/m.yaml"
-    expect "$2" "$3" emit good -k "$work/m.c" -q
+    expect "$2" "$3" emit good -k "$work/m.so" -q
 }
 yaml 'good: {params: {n: 64, dtype: f16}}\n' 0 '__global__'
 yaml 'good:\n  params: {n: 64, dtype f16\n' 2 'm.yaml:[0-9]+:[0-9]+: error: '
@@ -187,7 +188,7 @@ yaml 'good: {inputs: {x: [2, 1]}}\n' 2 'error: low is above high'
 yaml 'good: {}\n---\ngood: {}\n' 2 'm.yaml:2:1: error: a second document'
 yaml '' 2 'm.yaml:1:1: error: the file is empty'
 printf 'good: {params: {n: 64, dtype: f16}, reference: nowhere}\n' >"$work/m.yaml"
-expect 2 "the reference 'nowhere' .* is not in its file" run good -k "$work/m.c" --device sim
+expect 2 "the reference 'nowhere' .* is not in its file" run good -k "$work/m.so" --device sim
 
 # The sources of the gallery are shown wherever the command runs.
 case $TEGULA in /*) command=$TEGULA ;; *) command=$PWD/$TEGULA ;; esac

@@ -1,7 +1,7 @@
 #!/bin/sh
 # test_tool_steps.sh -- a call of several launches is one thing to the verbs: one set of arguments, one result.
 . tests/tool/lib.sh
-steps=tests/tool/steps.c
+steps=$(ready tests/tool/steps.c)
 
 expect 0 "^ok add_up: error " run add_up -k $steps --device sim
 expect 0 "^ok add_up_from: error " run add_up_from -k $steps --device sim

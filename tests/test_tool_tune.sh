@@ -2,7 +2,7 @@
 # test_tool_tune.sh -- `tegula tune` on the driver's double: a right winner is found among configurations that hang,
 # crash, answer wrongly or are illegal; records are kept, used, and healed; an interrupted run goes on.
 . tests/tool/lib.sh
-kernels=tests/tool/tune.c
+kernels=$(ready tests/tool/tune.c)
 if ! have_nvrtc; then
     echo "no NVRTC on this machine"
     exit 77
@@ -63,9 +63,9 @@ FAKE_CUDA=""
 
 # $1: the tune space; $2: status; $3: what is said
 space() {
-    cp $kernels "$work/s.c"
+    cp $kernels "$work/s.so"
     printf 'unchanged:\n    params: {N: 1000}\n    tune: %s\n' "$1" >"$work/s.yaml"
-    expect "$2" "$3" tune -k "$work/s.c" --records "$work/space.jsonl" unchanged
+    expect "$2" "$3" tune -k "$work/s.so" --records "$work/space.jsonl" unchanged
 }
 space "{num_thread: [32]}" 2 "s.yaml:3:12: error: 'num_thread' is no tunable of unchanged, did you mean num_threads"
 space "{N: [32]}" 2 "'N' is no tunable of unchanged"

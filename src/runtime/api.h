@@ -115,7 +115,6 @@ enum {
     X(event_elapsed, cuEventElapsedTime, (float *milliseconds, api_event start, api_event stop))            \
     X(memory_alloc, cuMemAlloc_v2, (api_address * address, size_t bytes))                                   \
     X(memory_free, cuMemFree_v2, (api_address address))                                                     \
-    X(memory_info, cuMemGetInfo_v2, (size_t * free, size_t * total))                                        \
     X(memory_to_device, cuMemcpyHtoDAsync_v2,                                                               \
       (api_address to, const void *from, size_t bytes, api_stream stream))                                  \
     X(memory_to_host, cuMemcpyDtoHAsync_v2, (void *to, api_address from, size_t bytes, api_stream stream))  \

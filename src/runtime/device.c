@@ -319,19 +319,6 @@ int device_fill(device_handle *d, void *to, unsigned char byte, size_t bytes) {
     IN_CONTEXT(d, "cuMemsetD8", bytes ? set(d, to, byte, bytes) : 0);
 }
 
-int device_memory_free(device_handle *d, uint64_t *bytes) {
-    size_t available = 0;
-    size_t total = 0;
-    int status = device_enter(d);
-    if (status != TG_OK) {
-        return status;
-    }
-    api_result code = d->driver->memory_info(&available, &total);
-    device_leave(d);
-    *bytes = available;
-    return code ? api_driver_failed(d->driver, "cuMemGetInfo", code) : TG_OK;
-}
-
 static api_result new_stream(device_handle *d, void **stream) {
     api_stream made = NULL;
     api_result code = d->driver->stream_create(&made, API_STREAM_NON_BLOCKING);

@@ -47,7 +47,6 @@ int device_put(device_handle *d, void *to, const void *from_host, size_t bytes);
 int device_get(device_handle *d, void *to_host, const void *from, size_t bytes);
 int device_copy(device_handle *d, void *to, const void *from, size_t bytes);
 int device_fill(device_handle *d, void *to, unsigned char byte, size_t bytes);
-int device_memory_free(device_handle *d, uint64_t *bytes);
 
 int device_stream_new(device_handle *d, void **stream);
 void device_stream_free(device_handle *d, void *stream);

@@ -150,10 +150,6 @@ static int key_by_compiler(const nvrtc_request *r, cache_key *key) {
     return make_key(r, &id, key);
 }
 
-int image_key(const nvrtc_request *r, cache_key *key) {
-    return key_by_compiler(r, key);
-}
-
 /* ---- the store, under the lock ------------------------------------------------------------------------- */
 
 static record **bucket_of(const cache_key *key) {

@@ -32,9 +32,6 @@ const image *image_own(const void *bytes, size_t size, const char *kernel, const
 /* A digest of the text as the key sees it: without comments.  0 without memory. */
 uint64_t image_text_digest(const char *text);
 
-/* The key alone; needs NVRTC for its version.  TG_OK, TG_ENOCOMPILER or TG_EARG. */
-int image_key(const nvrtc_request *request, cache_key *key);
-
 /* The disk cache of this process, opened at the first call; NULL when caches are off, or without memory. */
 cache *image_cache(void);
 

@@ -150,7 +150,9 @@ static int check_call(const tg_jit *jit, const tg_config *c) {
 
 /* ---- from a builder to an image ------------------------------------------------------------------------ */
 
-bool jit_dumps(void) {
+/* TEGULA_DUMP=stage,..: whether it is set; and a pipeline_dump that writes NAME.STAGE into TEGULA_DUMP_DIR (else the
+ * working directory), where `user` is the kernel's name. */
+static bool is_dumping(void) {
     return error_environment("TEGULA_DUMP") != NULL;
 }
 
@@ -165,7 +167,7 @@ static bool is_listed(const char *list, const char *stage) {
     return false;
 }
 
-void jit_dump(const char *stage, const char *dumped, void *user) {
+static void dump_stage(const char *stage, const char *dumped, void *user) {
     const char *list = error_environment("TEGULA_DUMP");
     const char *folder = error_environment("TEGULA_DUMP_DIR");
     if (!list || !is_listed(list, stage)) {
@@ -202,7 +204,7 @@ static int builder_failed(const tg_jit *jit, int status, const pipeline_result *
 /* begin, build, end, lower, print, plan.  Free the result in every case. */
 static int run_pipeline(const tg_jit *jit, const tg_config *config, const tg_config *tuned,
                         const target *arch, pipeline_result *made) {
-    bool dumps = jit_dumps();
+    bool dumps = is_dumping();
     const pipeline_input input = {.name = jit->name,
                                   .build = jit->build,
                                   .config = config,
@@ -212,7 +214,7 @@ static int run_pipeline(const tg_jit *jit, const tg_config *config, const tg_con
     const pipeline_options options = {.target = arch,
                                       .lineinfo = jit->settings.has_line_info,
                                       .dependent = jit->settings.is_dependent,
-                                      .dump = dumps ? jit_dump : NULL,
+                                      .dump = dumps ? dump_stage : NULL,
                                       .dump_user = jit->name};
     int status = pipeline_run(&input, &options, made);
     return status == TG_OK ? TG_OK : builder_failed(jit, status, made);

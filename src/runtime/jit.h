@@ -45,9 +45,4 @@ int jit_compile(tg_jit *jit, const tg_config *config, const char *target_name, j
 int jit_load_text(device_handle *d, const nvrtc_request *request, const launch_plan *plan,
                   launch_kernel **out);
 
-/* TEGULA_DUMP=stage,..: a pipeline_dump that writes NAME.STAGE into TEGULA_DUMP_DIR (else the working
- * directory); `user` is the kernel's name.  jit_dumps() is false when the variable is unset. */
-bool jit_dumps(void);
-void jit_dump(const char *stage, const char *text, void *user);
-
 #endif

@@ -100,10 +100,9 @@ static void add_table(gallery *g, table_function *table, void *library, bool is_
     const int begin = g->n;
     const tg_kernel_record *const *records = table(&n);
     for (int i = 0; i < n; i++) {
-        const gallery_kernel k = {
-            records[i]->name, is_built_in ? records[i]->build : builder_of(library, records[i]),
-            records[i],       find_row(all, nfiles, records[i]->name),
-            library,          is_built_in};
+        const gallery_kernel k = {records[i]->name,
+                                  is_built_in ? records[i]->build : builder_of(library, records[i]),
+                                  records[i], find_row(all, nfiles, records[i]->name), library};
         add_kernel(g, &k);
     }
     if (n > 0) {

@@ -16,7 +16,6 @@ typedef struct gallery_kernel {
     const tg_kernel_record *record; /* file and line */
     const row *row;                 /* NULL: no YAML */
     void *library;                  /* dlopen's handle; that of the command itself for built-in kernels */
-    bool is_built_in;
 } gallery_kernel;
 
 typedef struct gallery {

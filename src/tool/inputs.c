@@ -452,6 +452,17 @@ int inputs_shapes(const options *o, const subject *s, arguments *all) {
     return status;
 }
 
+/* What a kernel writes holds what was there before. */
+static void reset(const arguments *all) {
+    for (int i = 0; i < all->n; i++) {
+        const argument *a = &all->item[i];
+        if (a->is_tensor && a->is_written) {
+            memcpy(a->after, a->before, a->bytes);
+            memcpy(a->wanted, a->before, a->bytes);
+        }
+    }
+}
+
 int inputs_fill(const options *o, const subject *s, arguments *all) {
     int status = check_memory(all);
     status = status ? status : check_files(o, all);
@@ -466,7 +477,7 @@ int inputs_fill(const options *o, const subject *s, arguments *all) {
         status = file ? load_file(&all->item[i], file) : STATUS_GOOD;
     }
     if (!status) {
-        inputs_reset(all);
+        reset(all);
     }
     return status;
 }
@@ -474,16 +485,6 @@ int inputs_fill(const options *o, const subject *s, arguments *all) {
 int inputs_make(const options *o, const subject *s, arguments *out) {
     const int status = inputs_shapes(o, s, out);
     return status ? status : inputs_fill(o, s, out);
-}
-
-void inputs_reset(arguments *all) {
-    for (int i = 0; i < all->n; i++) {
-        const argument *a = &all->item[i];
-        if (a->is_tensor && a->is_written) {
-            memcpy(a->after, a->before, a->bytes);
-            memcpy(a->wanted, a->before, a->bytes);
-        }
-    }
 }
 
 static int save_one(const char *folder, const argument *a, const void *data, const char *suffix) {

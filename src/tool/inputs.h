@@ -40,8 +40,6 @@ int inputs_fill(const options *o, const subject *s, arguments *all);
 tg_config inputs_config(const subject *s, const arguments *all);
 /* " rows=5 eps=1e-05": what the call has besides tensors. */
 void inputs_describe(const arguments *all, text *out);
-/* `after` and `wanted` as `before` again. */
-void inputs_reset(arguments *a);
 /* Every tensor as FOLDER/NAME.npy, written ones with what the reference wants as NAME.wanted.npy. */
 int inputs_save(const char *folder, const arguments *a);
 void inputs_free(arguments *a);

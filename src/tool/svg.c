@@ -36,7 +36,8 @@ void xml_escape(const char *s, text *out) {
     }
 }
 
-void svg_room(svg *s, double width, double height) {
+/* Room that the picture has at least. */
+static void room(svg *s, double width, double height) {
     s->width = width > s->width ? width : s->width;
     s->height = height > s->height ? height : s->height;
 }
@@ -55,13 +56,13 @@ static text *path_of(svg *s, const char *class) {
 }
 
 void svg_box(svg *s, const char *class, double x, double y, double width, double height) {
-    svg_room(s, x + width, y + height);
+    room(s, x + width, y + height);
     text_print(path_of(s, class), "M%g %gh%gv%gh%gz", rounded(x), rounded(y), rounded(width), rounded(height),
                -rounded(width));
 }
 
 void svg_line(svg *s, const char *class, double x1, double y1, double x2, double y2) {
-    svg_room(s, fmax(x1, x2), fmax(y1, y2));
+    room(s, fmax(x1, x2), fmax(y1, y2));
     text_print(path_of(s, class), "M%g %gL%g %g", rounded(x1), rounded(y1), rounded(x2), rounded(y2));
 }
 
@@ -89,7 +90,7 @@ void svg_text(svg *s, const char *class, double x, double y, const char *format,
     va_end(args);
     const bool is_middle = strstr(class, "mid") || strstr(class, "cell");
     const double share = strstr(class, "end") ? 0 : is_middle ? 0.5 : 1;
-    svg_room(s, x + share * width_of(class, words), y + 3);
+    room(s, x + share * width_of(class, words), y + 3);
     text_print(&s->words, "<text class=\"%s\" x=\"%g\" y=\"%g\">", class, rounded(x), rounded(y));
     xml_escape(words, &s->words);
     text_add(&s->words, "</text>\n");

@@ -43,8 +43,6 @@ void svg_text(svg *s, const char *class, double x, double y, const char *format,
     ;
 /* What follows lies above what was drawn so far. */
 void svg_layer(svg *s);
-/* Room that the picture has at least. */
-void svg_room(svg *s, double width, double height);
 /* Squares of classes with words beside them, in as many lines as they need. */
 typedef struct svg_keys {
     double left, right;

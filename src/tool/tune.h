@@ -88,10 +88,6 @@ int tune_problems_make(const options *o, gallery *g, const device_row *gpu, cons
                        tune_problem **out, int *n);
 void tune_problems_free(tune_problem *problems, int n);
 
-/* Points and how they ended from a file instead: for a replay.  `out` gets the outcomes, one a point; free it. */
-int tune_points_of_records(tune_problem *p, const records *r, const char *device, int sms,
-                           tune_outcome **out);
-
 /* "N=4096 rows=8": params and extents. */
 void tune_describe(const tune_problem *p, text *out);
 /* Tunables of a point, all of them. */

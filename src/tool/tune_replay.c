@@ -53,36 +53,9 @@ static bool is_of(const record *r, const tune_problem *p, const char *device, in
            records_same_config(&r->params, &p->params) && records_same_config(&r->extents, &p->extents);
 }
 
-/* Without a budget in the order of the file. */
-static int replay_problem(tune *t, tune_problem *p, double until, double *clock) {
-    tune_outcome *out = NULL;
-    int point = 0, status = tune_points_of_records(p, &t->old, t->device.name, t->device.sms, &out);
-    const double workers = t->o->jobs ? t->o->jobs : 15;
-    while (!status && (t->o->budget <= 0 || *clock < until) && (point = tune_search_next(p->search)) >= 0) {
-        const tune_outcome *x = &out[point];
-        const double compiling = x->compile_ms / 1000 / workers;
-        *clock += x->code ? (compiling > look_s ? compiling : look_s) : examine_s;
-        p->nproposed++;
-        t->examined++;
-        tune_take(p, point, x);
-        if (x->status == RECORD_OK) {
-            tune_search_tell(p->search, point, x->median_us);
-        }
-    }
-    for (int i = 0; !status && i < p->n; i++) {
-        if (out[i].status == RECORD_OK && (p->known_us == 0 || out[i].median_us < p->known_us)) {
-            p->known_us = out[i].median_us;
-        }
-    }
-    t->is_late = t->is_late || (!status && point >= 0 && p->nproposed < p->n);
-    *clock += finals_s;
-    p->is_proposed = p->is_final = true;
-    free(out);
-    return status;
-}
-
-int tune_points_of_records(tune_problem *p, const records *r, const char *device, int sms,
-                           tune_outcome **out) {
+/* Points and how they ended, one outcome a point; free it. */
+static int points_of_records(tune_problem *p, const records *r, const char *device, int sms,
+                             tune_outcome **out) {
     const size_t width = (size_t)p->tunables.n;
     int64_t *values = malloc(((size_t)r->n + 1) * (width + 1) * sizeof *values);
     *out = calloc((size_t)r->n + 1, sizeof **out);
@@ -115,6 +88,34 @@ int tune_points_of_records(tune_problem *p, const records *r, const char *device
         p->standard = records_same_config(&config, &p->tunables) ? i : p->standard;
     }
     return STATUS_GOOD;
+}
+
+/* Without a budget in the order of the file. */
+static int replay_problem(tune *t, tune_problem *p, double until, double *clock) {
+    tune_outcome *out = NULL;
+    int point = 0, status = points_of_records(p, &t->old, t->device.name, t->device.sms, &out);
+    const double workers = t->o->jobs ? t->o->jobs : 15;
+    while (!status && (t->o->budget <= 0 || *clock < until) && (point = tune_search_next(p->search)) >= 0) {
+        const tune_outcome *x = &out[point];
+        const double compiling = x->compile_ms / 1000 / workers;
+        *clock += x->code ? (compiling > look_s ? compiling : look_s) : examine_s;
+        p->nproposed++;
+        t->examined++;
+        tune_take(p, point, x);
+        if (x->status == RECORD_OK) {
+            tune_search_tell(p->search, point, x->median_us);
+        }
+    }
+    for (int i = 0; !status && i < p->n; i++) {
+        if (out[i].status == RECORD_OK && (p->known_us == 0 || out[i].median_us < p->known_us)) {
+            p->known_us = out[i].median_us;
+        }
+    }
+    t->is_late = t->is_late || (!status && point >= 0 && p->nproposed < p->n);
+    *clock += finals_s;
+    p->is_proposed = p->is_final = true;
+    free(out);
+    return status;
 }
 
 /* What the file has instead. */

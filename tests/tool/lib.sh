@@ -11,7 +11,7 @@ TEGULA_CACHE_DIR=$work/cache
 XDG_STATE_HOME=$work/state
 export TEGULA_CACHE_DIR XDG_STATE_HOME
 unset TEGULA_TUNED TEGULA_DEVICES TEGULA_NO_CACHE TEGULA_DUMP TEGULA_NVRTC TEGULA_LIBCUDA
-mistakes=tests/tool/mistakes.c
+mistakes=tests/tool/mistakes.c # $(ready $mistakes): the same, compiled once instead of by every command
 
 pass() {
     passed=$((passed + 1))
@@ -77,6 +77,16 @@ interrupt_group() {
     done
     wait "$1"
     status=$?
+}
+
+# ready FILE.c: a shared object of its kernels with the YAML beside it.
+ready() {
+    made=$work/$(basename "$1" .c).so
+    if [ ! -f "$made" ]; then
+        ${CC:-cc} -std=gnu11 -O1 -fPIC -shared -w -Iinclude "$1" -o "$made" || exit 1
+        [ ! -f "${1%.c}.yaml" ] || cp "${1%.c}.yaml" "$work/"
+    fi
+    echo "$made"
 }
 
 have_nvrtc() {
