@@ -19,9 +19,9 @@ expect 1 "^FAILED shaped" run shaped -k $steps -p factor=2 --device sim --in x="
 
 # $1: steps of add_up instead; $2: what must be said
 refused() {
-    cp $steps "$work/s.c"
+    cp $steps "$work/s.so"
     sed "s/fill sums 0, add_up, narrow/$1/" tests/tool/steps.yaml >"$work/s.yaml"
-    expect 2 "$2" run add_up -k "$work/s.c" --device sim
+    expect 2 "$2" run add_up -k "$work/s.so" --device sim
 }
 refused "fill nothing 0, add_up" "add_up: step 'fill nothing': no kernel of the call has that tensor"
 refused "fill sums, add_up" "add_up: step 'fill sums': expected fill TENSOR VALUE"
@@ -31,7 +31,7 @@ refused "add_up, narow" "unknown kernel 'narow', did you mean narrow"
 refused "add_up, longer" "add_up: its steps disagree about the type or size of 'sums'"
 
 # A wrong step makes a wrong result: the sums begin at 1.
-cp $steps "$work/s.c"
+cp $steps "$work/s.so"
 sed "s/fill sums 0, add_up, narrow/fill sums 1, add_up, narrow/" tests/tool/steps.yaml >"$work/s.yaml"
-expect 1 "^FAILED add_up \(4 of 4 elements of result wrong\)" run add_up -k "$work/s.c" --device sim
+expect 1 "^FAILED add_up \(4 of 4 elements of result wrong\)" run add_up -k "$work/s.so" --device sim
 finish
