@@ -6,7 +6,7 @@
  *
  * Spaces that remain: TG_GLOBAL, TG_SHARED (one per block), TG_LOCAL (registers of one thread).
  * Room for more: a statement may have several results, names its participants, barriers carry an id and a
- * count; register vectors are values with lanes > 1. */
+ * count, asynchronous operations a completion object; register vectors are values with lanes > 1. */
 #ifndef CODEGEN_THREAD_H
 #define CODEGEN_THREAD_H
 
@@ -43,6 +43,13 @@ typedef enum thread_scope { SCOPE_THREAD, SCOPE_WARP, SCOPE_WARPGROUP, SCOPE_BLO
  * where it can be done, else unrolled; thread_vectorize leaves neither. */
 enum { UNROLL_AUTO = 0, UNROLL_FULL = -1, UNROLL_WIDE = -2, UNROLL_TRY = -3 };
 
+/* What an asynchronous operation signals when its bytes have landed, where others than its own thread wait for it: room
+ * for mbarriers, no pass makes one yet. */
+typedef struct thread_completion {
+    int id;
+    int64_t count;
+} thread_completion;
+
 typedef struct thread_stmt thread_stmt;
 
 typedef struct thread_block {
@@ -72,6 +79,8 @@ struct thread_stmt {
     /* Threads that meet; 0: all of the block.  THREAD_LET, THREAD_REDUCE_LANES: so many threads are known to hold
      * the same result; 0: nothing is known. */
     int64_t count;
+    /* Of an asynchronous operation; NULL: it counts in its thread's groups, by commit and wait. */
+    thread_completion *completion;
     const char *format;
     node **values;
     int nvalues;
