@@ -3,7 +3,7 @@
  * Reads expressions only; leaves nothing behind.  Three layers, each the shortcut of the next:
  *
  *     affine forms      5 * tid + 3 * k + 7, with every name replaced by what it names
- *     ranges, divisors  of the terms of such a form
+ *     ranges, divisors  of the terms of such a form; facts_below.c: pid < rows
  *     enumeration       the expression evaluated for every value of the variables in it */
 #include "codegen/facts_point.h"
 
@@ -107,16 +107,22 @@ static bool keeps_value(const node *cast) {
            type_min(cast->type) <= x->lo && x->hi <= type_max(cast->type);
 }
 
-static bool gather(affine *a, const node *x, int64_t factor);
+const node *facts_plain(const node *x) {
+    x = facts_meaning(x);
+    while (x->kind == E_CAST && keeps_value(x)) {
+        x = facts_meaning(x->arg[0]);
+    }
+    return x;
+}
 
 static bool gather_product(affine *a, const node *x, int64_t factor) {
     const node *l = facts_meaning(x->arg[0]), *r = facts_meaning(x->arg[1]);
     int64_t product;
     if (l->kind == E_CONST) {
-        return facts_multiply(factor, l->ival, &product) && gather(a, r, product);
+        return facts_multiply(factor, l->ival, &product) && affine_add(a, r, product);
     }
     if (r->kind == E_CONST) {
-        return facts_multiply(factor, r->ival, &product) && gather(a, l, product);
+        return facts_multiply(factor, r->ival, &product) && affine_add(a, l, product);
     }
     return add_term(a, x, factor);
 }
@@ -131,10 +137,11 @@ static bool shift_keeps_value(const node *x, int64_t factor) {
 
 static bool gather_op(affine *a, const node *x, int64_t factor) {
     if (x->op == TG_ADD || x->op == TG_SUB) {
-        return gather(a, x->arg[0], factor) && gather(a, x->arg[1], x->op == TG_ADD ? factor : -factor);
+        return affine_add(a, x->arg[0], factor) &&
+               affine_add(a, x->arg[1], x->op == TG_ADD ? factor : -factor);
     }
     if (x->op == TG_NEG) {
-        return gather(a, x->arg[0], -factor);
+        return affine_add(a, x->arg[0], -factor);
     }
     if (x->op == TG_MUL) {
         return gather_product(a, x, factor);
@@ -143,13 +150,13 @@ static bool gather_op(affine *a, const node *x, int64_t factor) {
     if (x->op == TG_SHL && x->arg[1]->kind == E_CONST && x->arg[1]->ival >= 0 && x->arg[1]->ival < 32 &&
         shift_keeps_value(x, (int64_t)1 << x->arg[1]->ival)) {
         return facts_multiply(factor, (int64_t)1 << x->arg[1]->ival, &shifted) &&
-               gather(a, x->arg[0], shifted);
+               affine_add(a, x->arg[0], shifted);
     }
     return add_term(a, x, factor);
 }
 
-static bool gather(affine *a, const node *x, int64_t factor) {
-    x = facts_meaning(x);
+bool affine_add(affine *a, const node *x, int64_t factor) {
+    x = facts_plain(x);
     int64_t product;
     if (x->kind == E_CONST) {
         if (!facts_multiply(factor, x->ival, &product)) {
@@ -157,9 +164,6 @@ static bool gather(affine *a, const node *x, int64_t factor) {
         }
         a->constant += product;
         return in_limit(a->constant);
-    }
-    if (x->kind == E_CAST && keeps_value(x)) {
-        return gather(a, x->arg[0], factor);
     }
     if (x->kind == E_OP && is_mathematical(x->type)) {
         return gather_op(a, x, factor);
@@ -170,7 +174,8 @@ static bool gather(affine *a, const node *x, int64_t factor) {
 bool affine_of(const node *x, affine *out) {
     out->constant = 0;
     out->n = 0;
-    return type_is_integer(x->type) && x->type != TG_U64 && gather(out, x, 1); /* u64: not all are int64_t */
+    return type_is_integer(x->type) && x->type != TG_U64 &&
+           affine_add(out, x, 1); /* u64: not all are int64_t */
 }
 
 bool affine_subtract(affine *a, const affine *b) {
@@ -214,7 +219,7 @@ bool affine_rejoin(affine *a) {
     int64_t factor;
     const node *x;
     while ((x = take_split(a, &factor)) != NULL) {
-        if (!gather(a, x, factor)) {
+        if (!affine_add(a, x, factor)) {
             return false;
         }
     }
@@ -237,7 +242,7 @@ bool affine_step(const node *x, const var *v, int64_t *step) {
     return true;
 }
 
-static bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
+bool affine_range(const affine *a, int64_t *lo, int64_t *hi) {
     *lo = *hi = a->constant;
     for (int i = 0; i < a->n; i++) {
         int64_t p, q;
@@ -365,7 +370,7 @@ fact facts_inside(const node *x, int64_t lo, int64_t hi) {
     if (lo <= x->lo && x->hi <= hi) {
         return FACT_YES;
     }
-    if (affine_of(x, &a) && affine_range(&a, &least, &most)) {
+    if (affine_of(x, &a) && affine_bounds(&a, &least, &most)) {
         if (lo <= least && most <= hi) {
             return FACT_YES;
         }
@@ -480,7 +485,7 @@ static fact truth_by_ranges(const node *x) {
     affine l, r;
     int64_t lo, hi;
     if (!type_is_integer(x->arg[0]->type) || !affine_of(x->arg[0], &l) || !affine_of(x->arg[1], &r) ||
-        !affine_subtract(&l, &r) || !affine_range(&l, &lo, &hi)) {
+        !affine_subtract(&l, &r) || !affine_bounds(&l, &lo, &hi)) {
         return FACT_UNKNOWN;
     }
     return compare(x->op, lo, hi);

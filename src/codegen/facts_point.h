@@ -1,4 +1,5 @@
-/* facts_point.h -- what facts.c, facts_apart.c and facts_digits.c share: expressions evaluated at points. */
+/* facts_point.h -- what facts.c, facts_below.c, facts_apart.c and facts_digits.c share: expressions evaluated at
+ * points, affine forms put together and bounded. */
 #ifndef CODEGEN_FACTS_POINT_H
 #define CODEGEN_FACTS_POINT_H
 
@@ -25,6 +26,14 @@ bool point_evaluate(const node *x, const point *p, value *out);
 
 bool facts_multiply(int64_t a, int64_t b, int64_t *out); /* false: leaves 64 bits */
 int64_t facts_modulo(int64_t x, int64_t n);              /* 0 .. n - 1 */
+/* Names and casts opened that change no value. */
+const node *facts_plain(const node *x);
+/* a + factor * x; false when it has too many terms or leaves 64 bits. */
+bool affine_add(affine *a, const node *x, int64_t factor);
+/* lo <= a <= hi by the ranges of its terms; false when they leave 64 bits. */
+bool affine_range(const affine *a, int64_t *lo, int64_t *hi);
+/* The same, narrower where variables stay below what is known at launch only. */
+bool affine_bounds(const affine *a, int64_t *lo, int64_t *hi);
 /* x / 16 * 128 + x % 16 * 8 is 8 * x; false when it leaves 64 bits. */
 bool affine_rejoin(affine *a);
 

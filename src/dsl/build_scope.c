@@ -41,12 +41,22 @@ static const char *axis_name(tg_kernel *k, tg_scope_kind kind, const tg_axes *ax
                          : arena_print(&k->memory, "%s: the extent", word);
 }
 
+/* Is it the same all through a block, and by whatever names it is said? */
+static bool known_to_block(node *x, void *user) {
+    if (x->kind != E_VAR) {
+        return x->kind != E_LOAD;
+    }
+    return x->var->kind == VAR_EXTENT || x->var->kind == VAR_SCALAR || x->var->kind == VAR_GRID ||
+           (x->var->kind == VAR_LET && x->var->value && expr_walk(x->var->value, known_to_block, user));
+}
+
 /* A variable that runs from 0 to below x (NULL: unknown after a mistake). */
-static var *axis_var(tg_kernel *k, tg_loc at, var_kind kind, const char *name, int axis, const node *x) {
+static var *axis_var(tg_kernel *k, tg_loc at, var_kind kind, const char *name, int axis, node *x) {
     var *v = build_var(k, at, kind, name, TYPE_INDEX);
     v->axis = axis;
     v->lo = 0;
     v->hi = x ? (x->hi > 1 ? x->hi - 1 : 0) : INT32_MAX;
+    v->below = x && x->kind != E_CONST && expr_walk(x, known_to_block, NULL) ? x : NULL;
     return v;
 }
 
@@ -216,7 +226,7 @@ static void open_loop(tg_kernel *k, tg_loc at, tg_scope_kind kind, int64_t optio
     build_append(k, s);
     push(k, at, kind)->stmt = s;
     for (int i = 0; i < n; i++) {
-        const node *x = build_poisoned(s->extents[i]) ? NULL : s->extents[i];
+        node *x = build_poisoned(s->extents[i]) ? NULL : s->extents[i];
         s->axes[i] = axis_var(k, at, kind == TG_PARALLEL ? VAR_PARALLEL : VAR_LOOP, axes->name[i], i, x);
         handle[i].node = expr_var(&k->memory, at, s->axes[i]);
     }

@@ -34,8 +34,11 @@ typedef struct var {
     const char *name; /* the user's; the printer makes it unique */
     int64_t type;
     int64_t lo, hi; /* inclusive; for integers */
-    int axis;       /* of VAR_GRID and VAR_THREAD: 0 is x */
-    int id;         /* dense within the kernel */
+    /* VAR_GRID, VAR_LOOP: what it stays below, an expression of launch arguments and block axes, which mean the same
+     * wherever it stands; NULL: a constant, which is in hi, or nothing of the kind */
+    node *below;
+    int axis; /* of VAR_GRID and VAR_THREAD: 0 is x */
+    int id;   /* dense within the kernel */
     tg_loc at;
     node *value; /* VAR_LET: what it names; NULL for an allreduce.  For analysis, not for evaluation */
 } var;
