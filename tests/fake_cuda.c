@@ -63,7 +63,8 @@ struct CUmod_st {
     struct CUmod_st *next; /* of every module: those of a destroyed context go with the process */
 };
 
-static fake_cuda state = {.devices = 2, .major = 9, .minor = 0, .version = 13000, .elapsed = 1.5f};
+static fake_cuda state = {
+    .devices = 2, .major = 9, .minor = 0, .version = 13000, .elapsed = 1.5f, .queue = 1024};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct CUctx_st primary[FAKE_MAX_DEVICES];
 static struct CUctx_st beside[8];
@@ -122,6 +123,7 @@ EXPORT void fake_capture(struct CUstream_st *stream, int is_capturing) {
 static double clock_us, recording_us; /* what has run; what the graph being recorded will take */
 static bool is_lost;                  /* the context */
 static bool is_hung;                  /* a launch does not end */
+static int queued;                    /* behind it */
 static int went_well;                 /* of those that FAKE_CUDA_AFTER spares */
 
 EXPORT void fake_hang(void) {
@@ -132,6 +134,13 @@ EXPORT void fake_hang(void) {
 static void wait_for_launches(void) {
     while (is_hung) {
         pause();
+    }
+}
+
+/* A launch whose turn does not come stays in the queue; where that is full the call does not return. */
+EXPORT void fake_queue(void) {
+    if (is_hung && ++queued > state.queue) {
+        wait_for_launches();
     }
 }
 
@@ -357,6 +366,7 @@ struct CUgraphExec_st {
 
 struct CUevent_st {
     double us;
+    bool is_behind; /* a launch that does not end */
 };
 
 EXPORT api_result cuStreamBeginCapture_v2(api_stream stream, unsigned capture_mode) {
@@ -387,6 +397,7 @@ EXPORT api_result cuGraphInstantiateWithFlags(api_graph_exec *replay, api_graph 
 
 EXPORT api_result cuGraphLaunch(api_graph_exec replay, api_stream stream) {
     (void)stream;
+    fake_queue();
     clock_us += replay->us;
     return 0;
 }
@@ -414,8 +425,12 @@ EXPORT api_result cuEventDestroy_v2(api_event event) {
 
 EXPORT api_result cuEventRecord(api_event event, api_stream stream) {
     (void)stream;
-    event->us = clock_us;
+    *event = (struct CUevent_st){clock_us, is_hung};
     return 0;
+}
+
+EXPORT api_result cuEventQuery(api_event event) {
+    return event->is_behind ? (api_result)API_ERROR_NOT_READY : is_lost ? (api_result)ILLEGAL_ADDRESS : 0;
 }
 
 EXPORT api_result cuEventSynchronize(api_event event) {
@@ -567,6 +582,7 @@ EXPORT api_result cuLaunchKernelEx(const api_launch_config *config, api_function
                                    void **extra) {
     (void)extra;
     const api_launch *l = (const void *)config;
+    fake_queue();
     state.launches++;
     api_context wanted = l->stream ? l->stream->context : depth ? stack[depth - 1] : NULL;
     if (!depth || stack[depth - 1] != wanted) {

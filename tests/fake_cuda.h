@@ -24,6 +24,7 @@ typedef struct {
     unsigned load_code;   /* what cuModuleLoadDataEx answers */
     unsigned launch_code; /* what cuLaunchKernelEx answers */
     unsigned alloc_code;
+    int queue;                   /* launches that wait for their turn; one more waits in its call */
     float elapsed, elapsed_step; /* milliseconds between two events; every other one is longer by the step */
     /* Records. */
     atomic_int loads, unloads, launches, host_allocs, host_frees, opt_ins, queries;
@@ -48,5 +49,7 @@ typedef struct CUstream_st *fake_stream_new_fn(struct CUctx_st *context);
 typedef void fake_capture_fn(struct CUstream_st *stream, int is_capturing);
 /* From now on no launch ends. */
 typedef void fake_hang_fn(void);
+/* As a launch does, for calls that are none. */
+typedef void fake_queue_fn(void);
 
 #endif

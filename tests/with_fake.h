@@ -14,6 +14,7 @@ static fake_context_destroy_fn *fake_context_destroy;
 static fake_stream_new_fn *fake_stream_new;
 static fake_capture_fn *fake_capture;
 static fake_hang_fn *fake_hang;
+static fake_queue_fn *fake_queue;
 
 static inline void fake_symbol(void *library, const char *name, void *field) {
     void *address = dlsym(library, name);
@@ -36,6 +37,7 @@ static inline void fake_open(void) {
     fake_symbol(library, "fake_stream_new", &fake_stream_new);
     fake_symbol(library, "fake_capture", &fake_capture);
     fake_symbol(library, "fake_hang", &fake_hang);
+    fake_symbol(library, "fake_queue", &fake_queue);
     fake = get_state();
     setenv("TEGULA_LIBCUDA", path, 1);
 }

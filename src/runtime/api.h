@@ -111,6 +111,7 @@ enum {
     X(event_create, cuEventCreate, (api_event * event, unsigned flags))                                     \
     X(event_destroy, cuEventDestroy_v2, (api_event event))                                                  \
     X(event_record, cuEventRecord, (api_event event, api_stream stream))                                    \
+    X(event_query, cuEventQuery, (api_event event))                                                         \
     X(event_synchronize, cuEventSynchronize, (api_event event))                                             \
     X(event_elapsed, cuEventElapsedTime, (float *milliseconds, api_event start, api_event stop))            \
     X(memory_alloc, cuMemAlloc_v2, (api_address * address, size_t bytes))                                   \

@@ -13,7 +13,7 @@
 enum {
     BATCH = 32,         /* samples between two looks at the clock */
     MAX_LAUNCHES = 128, /* calls in a graph; more only make it dearer to build */
-    MAX_QUEUED = 256,   /* calls of the warm-up that nobody waits for: the driver's own queue is longer */
+    MAX_QUEUED = 256,   /* calls under way: the driver takes 1024 launches, and a call may be several */
     ESTIMATES = 5,
     DEFAULT_MIN_SAMPLES = 10,
     DEFAULT_MAX_SAMPLES = 1000
@@ -31,6 +31,7 @@ struct bench_timer {
     const api_driver *driver;
     void *stream;
     void *events[2 * BATCH];
+    void *marks[2]; /* behind every MAX_QUEUED / 2 calls, in turn */
     bench_flush flush;
     bool is_stuck; /* calls have not ended: whatever waits for the GPU would wait for ever */
 };
@@ -42,8 +43,10 @@ typedef struct {
     void *user;
     int nsets;
     tg_bench_options how;
-    int launches; /* calls in a sample */
-    int next_set; /* cold mode rotates too */
+    int launches;       /* calls in a sample */
+    int next_set;       /* cold mode rotates too */
+    double call_us;     /* what a call took last */
+    int mark, unmarked; /* the next of the marks, and calls since the last */
     api_graph graph;
     api_graph_exec replay;
     double *us;
@@ -87,22 +90,45 @@ int bench_sets(const device_info *device, double bytes, double times, int most) 
 
 /* ---- queueing ------------------------------------------------------------------------------------------ */
 
-/* Calls one by one, from a set on. */
-static int launch_calls(const measurement *m, int set, int n) {
-    int code = TG_OK;
-    for (int i = 0; i < n && code == TG_OK; i++) {
-        code = m->call(m->user, (set + i) % m->nsets, m->t->stream);
-    }
-    return code;
+/* How long to wait for what should take so many microseconds. */
+static double limit_of(const measurement *m, double us) {
+    return fmax(m->how.timeout, patience * us * 1e-6);
 }
 
 /* Until all that is queued has run, which should take so many microseconds.  Asked of the driver when everything is
  * queued, the last event too, so that no sample knows of it. */
 static int wait_for(const measurement *m, double us) {
     bench_timer *t = m->t;
-    const double seconds = fmax(m->how.timeout, patience * us * 1e-6);
     return isinf(m->how.timeout) ? device_synchronize(t->device, t->stream)
-                                 : device_wait(t->device, t->stream, seconds, &t->is_stuck);
+                                 : device_wait(t->device, t->stream, limit_of(m, us), &t->is_stuck);
+}
+
+/* For one more call: waits for those of a while ago.  The GPU then still has MAX_QUEUED / 2 to do. */
+static int make_room(measurement *m) {
+    bench_timer *t = m->t;
+    if (m->unmarked++ < MAX_QUEUED / 2) {
+        return TG_OK;
+    }
+    m->unmarked = 1;
+    int code = device_event_record(t->device, t->marks[m->mark], t->stream);
+    m->mark = 1 - m->mark;
+    return code ? code
+                : device_event_wait(t->device, t->marks[m->mark], limit_of(m, MAX_QUEUED * m->call_us),
+                                    &t->is_stuck);
+}
+
+static int call_set(const measurement *m, int set) {
+    return m->call(m->user, set % m->nsets, m->t->stream);
+}
+
+/* Calls one by one, from a set on. */
+static int launch_calls(measurement *m, int set, int n) {
+    int code = TG_OK;
+    for (int i = 0; i < n && code == TG_OK; i++) {
+        code = make_room(m);
+        code = code ? code : call_set(m, set + i);
+    }
+    return code;
 }
 
 static int record_event(const measurement *m, int number) {
@@ -121,7 +147,7 @@ static int launch_sample(measurement *m) {
     }
     const int set = m->next_set;
     m->next_set = (set + 1) % m->nsets;
-    return m->call(m->user, set, m->t->stream);
+    return call_set(m, set);
 }
 
 /* Sample i lies between the events 2i and 2i + 1 in cold mode, i and i + 1 otherwise. */
@@ -163,15 +189,15 @@ static int sample_batch(measurement *m, int n) {
 
 /* ---- preparing ----------------------------------------------------------------------------------------- */
 
-/* Microseconds of n calls in a row, launched one by one.  One should take call_us. */
-static int time_calls(const measurement *m, int n, double call_us, double *us) {
+/* Of n calls in a row, launched one by one; leaves what one took. */
+static int time_calls(measurement *m, int n) {
     double milliseconds = 0.0;
     int code = record_event(m, 0);
     code = code ? code : launch_calls(m, 0, n);
     code = code ? code : record_event(m, 1);
-    code = code ? code : wait_for(m, n * call_us);
+    code = code ? code : wait_for(m, n * m->call_us);
     code = code ? code : device_event_elapsed(m->t->device, m->t->events[0], m->t->events[1], &milliseconds);
-    *us = milliseconds * 1e3;
+    m->call_us = milliseconds > 0.0 ? milliseconds * 1e3 / n : event_us;
     return code;
 }
 
@@ -183,39 +209,27 @@ static double now_us(void) {
 
 /* One call a set.  The first may compile and load before it is queued; how long it then takes is what the others are
  * given. */
-static int first_round(const measurement *m, double *call_us) {
+static int first_round(measurement *m) {
     int code = launch_calls(m, 0, 1);
     const double from = now_us();
     code = code ? code : wait_for(m, 0.0);
-    *call_us = now_us() - from;
+    m->call_us = now_us() - from;
     code = code ? code : launch_calls(m, 1, m->nsets - 1);
-    return code ? code : wait_for(m, (m->nsets - 1) * *call_us);
-}
-
-/* Of n calls, which should take *call_us each; leaves what they took. */
-static int warm_up_by(const measurement *m, int n, double *call_us) {
-    double total = 0.0, us = 0.0;
-    int code = TG_OK;
-    for (int done = 0; done < n && code == TG_OK; done += MAX_QUEUED) {
-        code = time_calls(m, n - done < MAX_QUEUED ? n - done : MAX_QUEUED, *call_us, &us);
-        total += us;
-    }
-    *call_us = total > 0.0 ? total / n : event_us;
-    return code;
+    return code ? code : wait_for(m, (m->nsets - 1) * m->call_us);
 }
 
 /* Leaves the GPU at work and how long a call takes. */
-static int warm_up(const measurement *m, double *call_us) {
-    int code = first_round(m, call_us);
-    code = code ? code : warm_up_by(m, ESTIMATES, call_us);
-    const double rest = m->how.warm_up * 1e6 / *call_us;
+static int warm_up(measurement *m) {
+    int code = first_round(m);
+    code = code ? code : time_calls(m, ESTIMATES);
+    const double rest = m->how.warm_up * 1e6 / m->call_us;
     const int n = rest < 1e4 ? (int)rest : 10000;
-    return code || n <= ESTIMATES ? code : warm_up_by(m, n, call_us);
+    return code || n <= ESTIMATES ? code : time_calls(m, n);
 }
 
 /* Whole rounds over the sets. */
-static int choose_launches(const measurement *m, double call_us) {
-    const double wanted = graph_us / call_us;
+static int choose_launches(const measurement *m) {
+    const double wanted = graph_us / m->call_us;
     const int n = wanted > MAX_LAUNCHES ? MAX_LAUNCHES : wanted < 1.0 ? 1 : (int)wanted;
     const int rounds = n / m->nsets;
     return m->nsets * (rounds > 0 ? rounds : 1);
@@ -229,7 +243,10 @@ static int record_graph(measurement *m) {
     if (code != TG_OK) {
         return code;
     }
-    const int launched = launch_calls(m, 0, m->launches);
+    int launched = TG_OK;
+    for (int i = 0; i < m->launches && launched == TG_OK; i++) {
+        launched = call_set(m, i);
+    }
     code = driver_call(m->t, "cuStreamEndCapture", driver->capture_end(m->t->stream, &m->graph));
     if (launched != TG_OK || code != TG_OK) {
         return launched != TG_OK ? launched : code;
@@ -257,8 +274,8 @@ static int prepare_cold(const measurement *m, double *flush) {
 }
 
 static int prepare(measurement *m) {
-    double call_us = 0.0, flush = 0.0;
-    int code = warm_up(m, &call_us);
+    double flush = 0.0;
+    int code = warm_up(m);
     if (code != TG_OK) {
         return code;
     }
@@ -266,10 +283,10 @@ static int prepare(measurement *m) {
         m->launches = 1;
         code = prepare_cold(m, &flush);
     } else {
-        m->launches = choose_launches(m, call_us);
+        m->launches = choose_launches(m);
         code = m->how.mode == TG_BENCH_STREAM ? record_graph(m) : TG_OK;
     }
-    m->sample_us = call_us * m->launches + flush;
+    m->sample_us = m->call_us * m->launches + flush;
     return code;
 }
 
@@ -388,6 +405,9 @@ int bench_open(device_handle *d, bench_timer **out) {
     for (int i = 0; i < 2 * BATCH && code == TG_OK; i++) {
         code = device_event_new(d, &t->events[i]);
     }
+    for (int i = 0; i < 2 && code == TG_OK; i++) {
+        code = device_event_new(d, &t->marks[i]);
+    }
     if (code != TG_OK) {
         bench_close(t);
         return code;
@@ -410,6 +430,9 @@ void bench_close(bench_timer *t) {
     }
     for (int i = 0; i < 2 * BATCH; i++) {
         device_event_free(t->device, t->events[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        device_event_free(t->device, t->marks[i]);
     }
     device_stream_free(t->device, t->stream);
     free(t);

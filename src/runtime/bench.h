@@ -12,8 +12,8 @@
  * A flush writes twice the L2 cache and then reads it: the write alone would leave its write-back to be done in the
  * sample.  The host looks at the clock only between batches, which is also where a measurement may end.  It waits for
  * a batch by asking whether the stream is idle (device_wait), once all of it is queued: a call that hangs ends the
- * measurement and not the program.  Only TG_BENCH_LAUNCHES may queue more than the driver takes (1024 launches),
- * and then a launch itself waits. */
+ * measurement and not the program.  Of calls that are queued one by one no more are under way than the driver takes,
+ * or a launch itself would wait, and nobody would see the limit of time. */
 #ifndef TG_RUNTIME_BENCH_H
 #define TG_RUNTIME_BENCH_H
 

@@ -354,11 +354,17 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* What is waited for: a stream, or else an event. */
+typedef struct {
+    api_stream stream;
+    api_event event;
+} awaited;
+
 /* Asks without a pause for as long as most launches take. */
-static api_result ask_until(device_handle *d, void *stream, double until, double patient) {
+static api_result ask_until(const api_driver *driver, const awaited *a, double until, double patient) {
     static const struct timespec pause = {0, 50000};
     for (;;) {
-        const api_result code = d->driver->stream_query(stream);
+        const api_result code = a->event ? driver->event_query(a->event) : driver->stream_query(a->stream);
         const double t = now();
         if (code != API_ERROR_NOT_READY || t > until) {
             return code;
@@ -369,7 +375,7 @@ static api_result ask_until(device_handle *d, void *stream, double until, double
     }
 }
 
-int device_wait(device_handle *d, void *stream, double seconds, bool *is_late) {
+static int wait_for(device_handle *d, const awaited *a, double seconds, bool *is_late) {
     static const double spin_s = 0.001;
     *is_late = false;
     int status = device_enter(d);
@@ -377,12 +383,20 @@ int device_wait(device_handle *d, void *stream, double seconds, bool *is_late) {
         return status;
     }
     const double from = now();
-    const api_result code = ask_until(d, stream, from + seconds, from + spin_s);
+    const api_result code = ask_until(d->driver, a, from + seconds, from + spin_s);
     device_leave(d);
     *is_late = code == API_ERROR_NOT_READY;
     return *is_late ? error_set(TG_EDRIVER, "the launch did not end in %g s", seconds)
-           : code   ? api_driver_failed(d->driver, "cuStreamQuery", code)
+           : code   ? api_driver_failed(d->driver, a->event ? "cuEventQuery" : "cuStreamQuery", code)
                     : TG_OK;
+}
+
+int device_wait(device_handle *d, void *stream, double seconds, bool *is_late) {
+    return wait_for(d, &(awaited){.stream = stream}, seconds, is_late);
+}
+
+int device_event_wait(device_handle *d, void *event, double seconds, bool *is_late) {
+    return wait_for(d, &(awaited){.event = event}, seconds, is_late);
 }
 
 int device_event_new(device_handle *d, void **event) {

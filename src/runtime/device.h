@@ -58,6 +58,8 @@ int device_wait(device_handle *d, void *stream, double seconds, bool *is_late);
 int device_event_new(device_handle *d, void **event);
 void device_event_free(device_handle *d, void *event);
 int device_event_record(device_handle *d, void *event, void *stream);
+/* As device_wait(), for what the event was recorded behind; one that never was recorded is there already. */
+int device_event_wait(device_handle *d, void *event, double seconds, bool *is_late);
 /* Waits for both. */
 int device_event_elapsed(device_handle *d, void *start, void *stop, double *milliseconds);
 /* Makes this device's context the thread's current one, so that tg_launch(.., NULL, ..) and tg_info() mean
