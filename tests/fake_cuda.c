@@ -71,6 +71,8 @@ static struct CUctx_st beside[8];
 static struct CUmod_st *modules;
 static struct host_memory {
     struct host_memory *next;
+    struct CUctx_st *context;
+    size_t size;
     _Alignas(16) char bytes[];
 } * host_memories;
 static unsigned long long next_id = 1;
@@ -101,8 +103,16 @@ EXPORT struct CUctx_st *fake_context_new(int device) {
     return c;
 }
 
+/* The context's host memory goes with it: whoever still reads it reads rubbish. */
 EXPORT void fake_context_destroy(struct CUctx_st *context) {
     context->is_alive = false;
+    pthread_mutex_lock(&lock);
+    for (struct host_memory *m = host_memories; m; m = m->next) {
+        if (m->context == context) {
+            memset(m->bytes, 0xdb, m->size);
+        }
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 EXPORT struct CUstream_st *fake_stream_new(struct CUctx_st *context) {
@@ -494,6 +504,8 @@ EXPORT api_result cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {
     }
     pthread_mutex_lock(&lock);
     m->next = host_memories;
+    m->context = depth ? stack[depth - 1] : NULL;
+    m->size = bytes;
     host_memories = m;
     pthread_mutex_unlock(&lock);
     *memory = m->bytes;

@@ -547,6 +547,20 @@ Test(jit, a_failed_check_reaches_whoever_waits) {
     tg_jit_free(jit);
 }
 
+Test(jit, what_a_destroyed_context_held_is_not_asked_for_failures) {
+    tg_jit *jit = tg_jit_new("checked", checked, NULL, 0);
+    struct CUctx_st *gone = fake_context_new(0);
+    struct CUstream_st *there = fake_stream_new(gone), *here = fake_stream_new(primary_context(0));
+    fake->n_params = 3;
+    cr_assert_eq(tg_launch(jit, TG_CONFIG(N, 1024), there, 2, two), TG_OK, "%s", tg_error());
+    cr_assert_eq(tg_launch(jit, TG_CONFIG(N, 1024), here, 2, two), TG_OK, "%s", tg_error());
+    fake_context_destroy(gone);
+    cr_expect_eq(tg_wait(jit, here), TG_OK, "%s", tg_error());
+    tg_jit_free(jit);
+    free(there);
+    free(here);
+}
+
 #ifdef TG_DEBUG
 Test(jit, a_builder_that_depends_on_something_else_is_found) {
     tg_jit *jit = tg_jit_new("restless", restless, NULL, 0);

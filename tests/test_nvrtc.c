@@ -146,6 +146,15 @@ Test(nvrtc, a_target_that_no_compiler_knows_names_those_tried) {
     cr_expect_eq(compile(good, "sm_35", &result), TG_ENOCOMPILER);
     cr_expect(strstr(tg_error(), "libnvrtc"), "%s", tg_error());
     cr_expect(strstr(tg_error(), "does not know sm_35"), "%s", tg_error());
+    cr_expect_eq(compile(good, "sm_36", &result), TG_ENOCOMPILER);
+    cr_expect(strstr(tg_error(), "does not know sm_36") && !strstr(tg_error(), "sm_35"),
+              "the reason is that of this question: %s", tg_error());
+    const api_tried *tried;
+    const size_t n = api_nvrtc_tried(&tried);
+    for (size_t i = 0; i < n; i++) {
+        cr_expect(!tried[i].problem || !strstr(tried[i].problem, "does not know"), "%s: %s", tried[i].path,
+                  tried[i].problem);
+    }
 }
 
 Test(nvrtc, a_named_compiler_that_is_missing_is_an_error) {

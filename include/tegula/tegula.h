@@ -471,7 +471,8 @@ static inline tg_arg tg_arg_dlpack(const void *tensor) {
  * opened first.  An entry serves a launch with the same kernel name, user bytes and values; tunables that the
  * launch leaves out are as the pack has them.  Of several the one for the very device is taken, then its
  * architecture, then an older one of the same generation, then PTX, which the driver compiles.  Packs are read by
- * any version of Tegula with the same pack format.  Kernels in use outlive the pack. */
+ * any version of Tegula with the same pack format.  Kernels in use outlive the pack, and so do the tuned records that
+ * it brings, which its opening gives to tg_tuned_memory(). */
 typedef struct tg_pack tg_pack;
 /* NULL when the file is no pack, of another format, cut or altered: tg_error() says which. */
 TG_API tg_pack *tg_pack_open(const char *path);

@@ -22,6 +22,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "dsl/arena.h"
 #include "runtime/error.h"
 
 enum { MAX_PLACES = 64, NEWEST_NVRTC = 20, OLDEST_NVRTC = 12, MAX_ENTRIES = 64 };
@@ -30,7 +31,7 @@ typedef struct {
     api_tried tried;
     void *handle;
     bool is_opened;      /* its turn has come */
-    bool is_usable;      /* opened, new enough, complete */
+    bool is_usable;      /* opened, complete, neither too old nor too new */
     bool is_initialised; /* drivers */
     union {
         api_driver driver;
@@ -274,11 +275,11 @@ static bool initialise_driver(place *p) {
     p->is_initialised = code == 0;
     if (code != 0) {
         const char *name = NULL;
-        const char *text = NULL;
+        const char *why = NULL;
         api->error_name(code, &name);
-        api->error_string(code, &text);
+        api->error_string(code, &why);
         p->tried.problem =
-            format_text("cuInit: %s (%u): %s", name ? name : "error", code, text ? text : "no text");
+            format_text("cuInit: %s (%u): %s", name ? name : "error", code, why ? why : "no text");
     }
     return p->is_initialised;
 }
@@ -413,21 +414,19 @@ int api_driver_version(void) {
     return version;
 }
 
-/* "PATH: why; PATH: why" of a list, without what a loader simply does not have. */
-static void describe(const places *list, char *out, size_t size) {
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < list->n; i++) {
-        const api_tried *t = &list->at[i].tried;
-        bool is_absent = !list->at[i].handle && strcmp(t->origin, "loader") == 0;
-        if (t->problem && !is_absent && strcmp(t->problem, "is one of those above") != 0 && used < size) {
-            int n = snprintf(out + used, size - used, "%s%s %s", used ? "; " : "", t->path, t->problem);
-            used += n > 0 ? (size_t)n : 0;
-        }
-    }
-    if (!used) {
-        snprintf(out, size, "none found");
-    }
+/* Is there nothing to say of it?  It only repeats another, or the loader simply does not have it. */
+static bool is_idle(const place *p) {
+    return (p->tried.problem && !strcmp(p->tried.problem, "is one of those above")) ||
+           (!p->handle && !strcmp(p->tried.origin, "loader"));
+}
+
+/* Appends "PATH why", after others. */
+static void add_reason(text *out, const place *p, const char *why) {
+    text_print(out, "%s%s %s", out->length ? "; " : "", p->tried.path, why);
+}
+
+static const char *or_none(const text *reasons) {
+    return reasons->s ? reasons->s : "none found";
 }
 
 /* As api_driver_open(), without a word when there is none. */
@@ -449,25 +448,31 @@ static const api_driver *driver_if_any(void) {
 const api_driver *api_driver_open(void) {
     const api_driver *driver = driver_if_any();
     if (!driver) {
-        char why[2048];
+        text why = {0};
         pthread_mutex_lock(&lock);
-        describe(&drivers, why, sizeof why);
+        for (size_t i = 0; i < drivers.n; i++) {
+            const place *p = &drivers.at[i];
+            if (p->tried.problem && !is_idle(p)) {
+                add_reason(&why, p, p->tried.problem);
+            }
+        }
         pthread_mutex_unlock(&lock);
-        error_set(TG_ENODEVICE, "no usable CUDA driver (libcuda.so.1): %s", why);
+        error_set(TG_ENODEVICE, "no usable CUDA driver (libcuda.so.1): %s", or_none(&why));
+        text_free(&why);
     }
     return driver;
 }
 
 int api_driver_failed(const api_driver *driver, const char *call, api_result code) {
     const char *name = NULL;
-    const char *text = NULL;
+    const char *why = NULL;
     driver->error_name(code, &name);
-    driver->error_string(code, &text);
+    driver->error_string(code, &why);
     bool is_forked = code == API_ERROR_NOT_INITIALIZED && driver_pid != getpid();
     const char *hint = is_forked ? "; this process was forked after the driver was initialised" : "";
     int status = code == API_ERROR_OUT_OF_MEMORY ? TG_ENOMEM : TG_EDRIVER;
     return error_set(status, "%s: %s (%u): %s%s", call, name ? name : "unknown error", code,
-                     text ? text : "no text", hint);
+                     why ? why : "no text", hint);
 }
 
 /* ---- NVRTC --------------------------------------------------------------------------------------------- */
@@ -493,31 +498,35 @@ static bool knows(const api_nvrtc *api, int number) {
     return number == 0;
 }
 
-/* Judges an opened NVRTC for one target; NULL when good. */
-static char *judge(const api_nvrtc *api, int number, int driver_version) {
-    if (driver_version && api->major > driver_version / 1000) {
-        return format_text("is %d.%d, newer than the driver (%d.%d)", api->major, api->minor,
-                           driver_version / 1000, driver_version % 1000 / 10);
+/* Opened, and no newer in major than the driver: then it is good for the targets that it knows. */
+static bool open_nvrtc(place *p, int driver_version) {
+    const api_nvrtc *api = &p->api.nvrtc;
+    open_place(&nvrtcs, p, read_nvrtc);
+    if (p->is_usable && driver_version && api->major > driver_version / 1000) {
+        p->is_usable = false;
+        p->tried.problem = format_text("is %d.%d, newer than the driver (%d.%d)", api->major, api->minor,
+                                       driver_version / 1000, driver_version % 1000 / 10);
     }
-    return knows(api, number)
-               ? NULL
-               : format_text("is %d.%d and does not know sm_%d", api->major, api->minor, number);
+    return p->is_usable;
 }
 
-/* Under the lock. */
-static place *find_nvrtc(int number, int driver_version) {
+/* Under the lock; NULL with the reasons. */
+static place *find_nvrtc(int number, int driver_version, text *reasons) {
     list_nvrtcs();
     for (size_t i = 0; i < nvrtcs.n; i++) {
         place *p = &nvrtcs.at[i];
-        open_place(&nvrtcs, p, read_nvrtc);
-        if (!p->is_usable) {
-            continue;
-        }
-        char *problem = judge(&p->api.nvrtc, number, driver_version);
-        if (!problem) {
+        const api_nvrtc *api = &p->api.nvrtc;
+        if (!open_nvrtc(p, driver_version)) {
+            if (!is_idle(p)) {
+                add_reason(reasons, p, p->tried.problem ? p->tried.problem : "is of no use");
+            }
+        } else if (knows(api, number)) {
             return p;
+        } else {
+            char why[64];
+            snprintf(why, sizeof why, "is %d.%d and does not know sm_%d", api->major, api->minor, number);
+            add_reason(reasons, p, why);
         }
-        p->tried.problem = p->tried.problem ? p->tried.problem : problem;
     }
     return NULL;
 }
@@ -528,19 +537,19 @@ const api_nvrtc *api_nvrtc_open(const char *target) {
         error_set(TG_EARG, "'%s' is no target: sm_80 or sm_90a, for example", target);
         return NULL;
     }
+    text reasons = {0};
     pthread_mutex_lock(&lock);
-    place *p = find_nvrtc(number, driver_version());
+    place *p = find_nvrtc(number, driver_version(), &reasons);
     if (p && !p->tried.is_chosen) {
         p->tried.is_chosen = true;
         open_builtins(p);
     }
-    if (!p) {
-        char why[4096];
-        describe(&nvrtcs, why, sizeof why);
-        error_set(TG_ENOCOMPILER, "no usable NVRTC for %s (12.0 or newer): %s",
-                  target ? target : "any target", why);
-    }
     pthread_mutex_unlock(&lock);
+    if (!p) {
+        error_set(TG_ENOCOMPILER, "no usable NVRTC for %s (12.0 or newer): %s",
+                  target ? target : "any target", or_none(&reasons));
+    }
+    text_free(&reasons);
     return p ? &p->api.nvrtc : NULL;
 }
 
@@ -550,11 +559,8 @@ const api_nvrtc *api_nvrtc_open(const char *target) {
 static size_t show(places *list, const api_tried **shown) {
     size_t n = 0;
     for (size_t i = 0; i < list->n; i++) {
-        const api_tried *t = &list->at[i].tried;
-        bool is_repeat = t->problem && !strcmp(t->problem, "is one of those above");
-        bool is_absent = !list->at[i].handle && !strcmp(t->origin, "loader");
-        if (list->at[i].is_opened && !is_repeat && !is_absent) {
-            list->tried[n++] = *t;
+        if (list->at[i].is_opened && !is_idle(&list->at[i])) {
+            list->tried[n++] = list->at[i].tried;
         }
     }
     *shown = list->tried;
@@ -574,11 +580,7 @@ size_t api_nvrtc_tried(const api_tried **shown) {
     int version = driver_version();
     list_nvrtcs();
     for (size_t i = 0; i < nvrtcs.n; i++) {
-        place *p = &nvrtcs.at[i];
-        open_place(&nvrtcs, p, read_nvrtc);
-        if (p->is_usable && !p->tried.problem) {
-            p->tried.problem = judge(&p->api.nvrtc, 0, version);
-        }
+        open_nvrtc(&nvrtcs.at[i], version);
     }
     size_t n = show(&nvrtcs, shown);
     pthread_mutex_unlock(&lock);

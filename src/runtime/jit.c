@@ -805,11 +805,12 @@ char *tg_source(tg_jit *jit, tg_config config) {
     return source;
 }
 
-/* Every kernel of the jit whose launches are done; the first failure is told. */
-static int take_failures(tg_jit *jit) {
+/* Every kernel of the jit in that context, which is alive: what kernels of others wrote may have gone with theirs.  The
+ * first failure is told. */
+static int take_failures(tg_jit *jit, unsigned long long context_id) {
     for (int i = 0; i < BUCKETS; i++) {
         for (binding *b = atomic_load_explicit(&jit->bucket[i], memory_order_acquire); b; b = b->next) {
-            int status = b->kernel ? launch_take_failure(b->kernel) : TG_OK;
+            int status = b->context_id == context_id && b->kernel ? launch_take_failure(b->kernel) : TG_OK;
             if (status != TG_OK) {
                 return status;
             }
@@ -825,13 +826,15 @@ int tg_wait(tg_jit *jit, void *stream) {
     }
     api_context context;
     context_scope scope;
+    unsigned long long id;
     int status = device_stream_context(driver, stream, &context);
     if (status != TG_OK || !context_enter(driver, context, &scope)) {
         return status ? status : TG_EDRIVER;
     }
     api_result code = driver->stream_synchronize(stream);
+    code = code ? code : driver->context_id(context, &id);
     context_leave(&scope);
-    return code ? api_driver_failed(driver, "cuStreamSynchronize", code) : take_failures(jit);
+    return code ? api_driver_failed(driver, "cuStreamSynchronize", code) : take_failures(jit, id);
 }
 
 /* ---- for the tool -------------------------------------------------------------------------------------- */

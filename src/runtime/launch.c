@@ -335,9 +335,6 @@ static int check_dl_shape(const call *c, const plan_param *p, const tg_dl_tensor
         int64_t has = t->strides ? t->strides[d] : stride;
         bool is_pitched = p->pitch && d == p->rank - 2;
         int64_t wanted = is_pitched ? p->pitch : stride;
-        if (!t->strides && is_pitched && p->pitch != stride) {
-            has = stride;
-        }
         if (extent > 1 && has != wanted) {
             return error_set(TG_EARG,
                              "argument %d, '%s': stride %d is %" PRId64 ", the kernel wants %" PRId64,

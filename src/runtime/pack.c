@@ -269,7 +269,8 @@ static void *read_file(const char *path, size_t *size) {
         }
     }
     if (!bytes) {
-        error_set(TG_EARG, "%s cannot be read: %s", path, strerror(errno ? errno : EIO));
+        error_set(errno == ENOMEM ? TG_ENOMEM : TG_EARG, "%s cannot be read: %s", path,
+                  strerror(errno ? errno : EIO));
     }
     if (f) {
         fclose(f);

@@ -78,7 +78,7 @@ typedef struct records {
 } records;
 
 /* What a file says.  A file that does not exist has no records.  TG_OK, TG_EARG (not readable) or TG_ENOMEM,
- * with the error text. */
+ * with the error text; then there is nothing to free. */
 int records_read(const char *path, records *out);
 /* The same from memory; never fails but for lack of memory.  Bytes need not end in NUL. */
 int records_parse(const char *bytes, size_t size, records *out);

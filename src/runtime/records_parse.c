@@ -454,8 +454,8 @@ static uint64_t hash_record(const record *r) {
            (uint64_t)r->sms * 0x9e3779b97f4a7c15u;
 }
 
-/* From the end, so that the last line of a configuration is the one that stays. */
-static int mark_old(records *r) {
+/* From the end, so that the last line of a configuration is the one that stays.  False without memory. */
+static bool mark_old(records *r) {
     size_t places = 16;
     while (places < 2 * (size_t)r->n) {
         places *= 2;
@@ -464,7 +464,7 @@ static int mark_old(records *r) {
     r->is_old = calloc((size_t)r->n + 1, sizeof *r->is_old);
     if (!table || !r->is_old) {
         free(table);
-        return error_set(TG_ENOMEM, "no memory for %d records", r->n);
+        return false;
     }
     for (int i = r->n; i-- > 0;) {
         size_t at = (size_t)hash_record(&r->item[i]) & (places - 1);
@@ -475,7 +475,7 @@ static int mark_old(records *r) {
         table[at] = table[at] ? table[at] : i + 1;
     }
     free(table);
-    return TG_OK;
+    return true;
 }
 
 int records_parse(const char *bytes, size_t size, records *out) {
@@ -488,11 +488,11 @@ int records_parse(const char *bytes, size_t size, records *out) {
         has_memory = take_line(out, bytes, line_end, number);
         bytes = line_end + (line_end < end);
     }
-    if (!has_memory || out->memory.failed) {
+    if (!has_memory || out->memory.failed || !mark_old(out)) {
         records_free(out);
         return error_set(TG_ENOMEM, "no memory for the records");
     }
-    return mark_old(out);
+    return TG_OK;
 }
 
 static char *read_all(FILE *f, size_t *size) {

@@ -48,7 +48,8 @@ typedef struct tuning {
     entry *entries;
     int64_t *values;
     double began;
-    bool is_stuck; /* a launch has not ended: whatever waits for the GPU would wait for ever */
+    bool is_entered; /* the device's context is the thread's */
+    bool is_stuck;   /* a launch has not ended: whatever waits for the GPU would wait for ever */
     /* Shared with the threads. */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -324,10 +325,12 @@ static void *wait_for_threads(void *user) {
     return NULL;
 }
 
+/* What is compiled already when the program or the clock ends it stays untried. */
 static int look_at_all(tuning *t) {
     entry *e;
     int code = TG_OK;
-    while (!code && (e = wait_for_ready(t, is_compiling)) != NULL) {
+    bool is_ended = false;
+    while (!code && !is_ended && (e = wait_for_ready(t, is_compiling)) != NULL) {
         if (e->r.status == RECORD_OK && !recall(t, e)) {
             code = look(t, e);
             note(t, e);
@@ -335,9 +338,7 @@ static int look_at_all(tuning *t) {
             note(t, e);
         }
         finish(t, e);
-        if (!tell_progress(t) || is_late(t)) {
-            end_compiling(t);
-        }
+        is_ended = !tell_progress(t) || is_late(t);
     }
     end_compiling(t);
     return code;
@@ -429,6 +430,10 @@ static int make_values(tuning *t) {
 }
 
 static int make_entries(tuning *t, const tg_config *configs) {
+    if (t->params.n < 0 || t->params.n > TG_MAX_CONFIG) {
+        return error_set(TG_EARG, "tg_tune: the params are %d values; at most %d are allowed", t->params.n,
+                         TG_MAX_CONFIG);
+    }
     t->entries = calloc((size_t)t->n, sizeof *t->entries);
     if (!t->entries) {
         return error_set(TG_ENOMEM, "no memory for %d configurations", t->n);
@@ -464,6 +469,7 @@ static int open_device(tuning *t) {
     }
     t->target = arch->name;
     code = device_enter(t->handle);
+    t->is_entered = code == TG_OK;
     code = code ? code : tune_clock_open(t->handle, &t->clock);
     t->clock.timeout = t->how.timeout > 0 ? t->how.timeout : default_timeout;
     return code;
@@ -478,7 +484,7 @@ static void close_all(tuning *t) {
     if (t->clock.device && !t->is_stuck) {
         tune_clock_close(&t->clock);
     }
-    if (t->target) {
+    if (t->is_entered) {
         device_leave(t->handle);
     }
     device_close(t->handle);
