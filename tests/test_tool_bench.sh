@@ -42,6 +42,19 @@ mistake "low_us must be a number of at least 0" "{\"rows\": [{$good, \"cold\": {
 mistake "noisy must be true or false" "{\"rows\": [{$good, \"cold\": {\"median_us\": 1, \"noisy\": 2}}]}"
 printf '{"rows": []}\n' >"$work/empty.json"
 expect 2 "holds no rows" bench --replay "$work/empty.json"
+
+# What bench itself writes for many shapes is read again: 3000 rows are 100 shapes of 30 kernels.
+awk 'BEGIN {
+    printf "{\"gpu\": \"G\", \"rows\": ["
+    for (i = 0; i < 3000; i++) {
+        printf "%s\n{\"problem\": \"N=%d\", \"kind\": \"kernel\", \"name\": \"k%d\", \"variant\": \"default\", ", i ? "," : "", int(i / 30), i % 30
+        printf "\"config\": \"\", \"bytes\": %d, \"check\": \"right\", \"stream\": {\"median_us\": 3.5, ", 1000 + int(i / 30)
+        printf "\"low_us\": 3.4, \"high_us\": 3.6, \"min_us\": 3.3, \"interval_us\": 0.1, \"samples\": 40, "
+        printf "\"launches\": 100, \"noisy\": false, \"clock_mhz\": 1980, \"gb_per_s\": 12.5, \"percent\": 44}}"
+    }
+    print "]}"
+}' >"$work/many.json"
+expect 0 "^N=99 .* k" bench --replay "$work/many.json"
 printf '{"rows": [{' >"$work/torn.json"
 expect 2 "torn.json:[0-9]+:[0-9]+: error" bench --replay "$work/torn.json"
 

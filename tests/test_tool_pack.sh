@@ -33,6 +33,9 @@ holds "pack -q prints nothing" [ ! -s "$work/out" ]
 expect 0 "^ok .*: made by tegula .*; 3 entries: 3 as they would be made now, 0 stale, 0 not known here$" \
     pack --verify "$pack" -k "$work/own.c"
 expect 0 "; 3 entries: 0 as they would be made now, 0 stale, 3 not known here$" pack --verify "$pack"
+expect 2 "--records .*own.c: the file has no record" \
+    pack own -k "$work/own.c" -p n=1000 --target sm_80 --records "$work/own.c" -o "$work/not.tgpack"
+holds "nothing was written" [ ! -e "$work/not.tgpack" ]
 sed 's/2\.0/3.0/' "$work/own.c" >"$work/changed.c"
 expect 1 "^FAILED .* 3 stale" pack --verify "$pack" -k "$work/changed.c"
 holds "each stale entry has a line" [ "$(grep -c '^STALE  *own ' "$work/out")" = 3 ]

@@ -129,6 +129,29 @@ for dtype in bool i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64; do
 done
 expect 0 "^ok scales" run scales -k $mistakes -p rows=37 -p factor=0.25 --device sim
 expect 0 "^scales .*rows=37 factor=0.25$" run scales -k $mistakes -p rows=37 -p factor=0.25 --device sim
+# What is given to the kernel itself comes after what is given to all, whichever of the two looks like an integer.
+for factors in "0.5 0.25" "0.5 4" "4 0.5" "2 4"; do
+    expect 0 "^scales .*rows=37 factor=${factors#* }$" run -p factor=${factors% *} scales -k $mistakes -p rows=37 \
+        -p factor=${factors#* } --device sim
+done
+cat >"$work/wide.c" <<'C'
+#include <tegula/kernel.h>
+KERNEL(wide) {
+    tensor(x, U64, 64);
+    tensor(s, I8, 64);
+    tensor(y, U64, 64);
+    scalar(mask, U64);
+    scalar(low, I64);
+    grid(p, 1) threads(t, 64) {
+        check(le(at(s, t), 100), "s is within its range");
+        set(at(y, t), bit_and(at(x, t), bit_xor(mask, cast(U64, low))));
+    }
+}
+C
+cat >"$work/wide.yaml" <<'Y'
+wide: {inputs: {x: [0, 18446744073709551615], s: [-300, 100], low: -9223372036854775808}}
+Y
+expect 0 "^wide mask=18446744073709551615 low=-9223372036854775808$" run wide -k "$work/wide.c" -p mask=-1 --device sim
 expect 2 "'factor' is no tensor: give -p factor=VALUE" run scales -k $mistakes -p rows=37 --in factor=x.npy --device sim
 expect 2 "the extent 'rows' has no value" run scales -k $mistakes --device sim
 expect 2 "unknown parameter 'factr'" run scales -k $mistakes -p rows=37 -p factr=0.25 --device sim

@@ -90,6 +90,15 @@ Test(yaml, mistakes_have_line_and_column) {
     refuses("\xff\xfe\xff", "f.yaml:1:1: error: ");
 }
 
+Test(yaml, a_mapping_has_so_many_keys) {
+    text many = {0};
+    for (int i = 0; i < 4097; i++) {
+        text_print(&many, "k%d: {}\n", i);
+    }
+    refuses(many.s, "f.yaml:4097:1: error: more than 4096 keys");
+    text_free(&many);
+}
+
 Test(yaml, the_gallery_and_the_devices_are_read) {
     int nrows = 0, ndevices = 0;
     for (int i = 0; i < tg_gallery_files_n; i++) {

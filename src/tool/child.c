@@ -301,7 +301,7 @@ static int wait_for(pid_t pid) {
 
 /* Past its deadline: first it is asked where it stands, then it is killed. */
 static int end_late(pid_t pid, int from, const child_page *shared, const char *what) {
-    struct pollfd wait = {from, POLLIN, 0};
+    struct pollfd wait = {from, 0, 0}; /* for its end, not for what it still says */
     kill(pid, SIGALRM);
     if (poll(&wait, 1, 500) <= 0) {
         kill(pid, SIGKILL);

@@ -28,8 +28,8 @@ typedef struct comparison {
 /* Of a type when the YAML says nothing: f16 1e-3, bf16 8e-3, f32 1e-5, f64 1e-12, integers 0. */
 double compare_tolerance(const row *r, int64_t type);
 
-/* Good: no NaN on either side, every element written, the error within the tolerance, no element off by more than 16 times
- * the tolerance of itself plus the root mean square; integers and bool: equal. */
+/* Good: no NaN on either side, every element written, the error within the tolerance, no element off by more than 16
+ * times the tolerance of itself plus the root mean square; integers and bool: equal. */
 void compare_tensor(const argument *a, double tolerance, comparison *out);
 
 /* "output[3] is 1.5, wanted 2 (written last by gemv.c:12)" for each kept element, then how many more. */

@@ -74,17 +74,19 @@ static int upload(gpu_session *x, const arguments *all, int set) {
     return code;
 }
 
+tg_arg gpu_argument(const argument *a, const void *address) {
+    if (a->is_tensor) {
+        return tg_arg_pointer(address);
+    }
+    if (type_is_float(a->type)) {
+        return tg_arg_float(value_as_real(a->scalar));
+    }
+    return a->type == TG_U64 ? tg_arg_uint(a->scalar.bits) : tg_arg_int(value_as_int(a->scalar));
+}
+
 static void fill_args(gpu_session *x, const arguments *all, int set) {
-    tg_arg *args = x->args[set];
     for (int i = 0; i < all->n; i++) {
-        const argument *a = &all->item[i];
-        if (a->is_tensor) {
-            args[i] = tg_arg_pointer(x->address[set][i]);
-        } else if (type_is_float(a->type)) {
-            args[i] = tg_arg_float(value_as_real(a->scalar));
-        } else {
-            args[i] = a->type == TG_U64 ? tg_arg_uint(a->scalar.bits) : tg_arg_int(value_as_int(a->scalar));
-        }
+        x->args[set][i] = gpu_argument(&all->item[i], x->address[set][i]);
     }
 }
 

@@ -16,6 +16,9 @@ typedef struct gpu_run {
     char failed_check[512]; /* "gemv.c:12: check failed: .."; "" */
 } gpu_run;
 
+/* What a launch is given of it; `address`: of a tensor. */
+tg_arg gpu_argument(const argument *a, const void *address);
+
 /* Runs once from `before` into `after`, then, unless `count` is 0, times that many launches one by one on the same
  * arguments.  `cuda`: a text to run instead of the kernel's own; NULL.  The exit status. */
 int gpu_launch(const options *o, const subject *s, const device_info *device, const char *cuda, int count,

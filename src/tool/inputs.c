@@ -49,17 +49,17 @@ static double draw(const row_input *how, uint64_t stream, uint64_t i) {
     return how->low;
 }
 
-/* Integers: low to high inclusive. */
+/* Integers: low to high inclusive, and what is beyond the type its least or greatest. */
 static value draw_value(const row_input *how, int64_t type, uint64_t stream, uint64_t i) {
-    if (type_is_float(type)) {
-        return value_real(type, draw(how, stream, i));
-    }
-    if (how->kind == INPUT_UNIFORM) {
+    value_fault beyond = FAULT_NONE;
+    double x;
+    if (!type_is_float(type) && how->kind == INPUT_UNIFORM) {
         const double width = floor(how->high) - floor(how->low) + 1;
-        return value_int(type,
-                         (int64_t)floor(how->low) + (int64_t)(random_unit(random_bits(stream, i)) * width));
+        x = floor(how->low) + floor(random_unit(random_bits(stream, i)) * width);
+    } else {
+        x = draw(how, stream, i);
     }
-    return value_int(type, (int64_t)draw(how, stream, i));
+    return type_is_float(type) ? value_real(type, x) : value_cast(value_real(TG_F64, x), type, &beyond);
 }
 
 static row_input input_for(const subject *s, const argument *a) {
@@ -220,9 +220,12 @@ static int check_files(const options *o, const arguments *all) {
 void inputs_describe(const arguments *all, text *out) {
     for (int i = 0; i < all->n; i++) {
         const argument *a = &all->item[i];
-        if (!a->is_tensor) {
-            text_print(out, type_is_float(a->type) ? " %s=%.9g" : " %s=%.0f", a->name,
-                       value_as_real(a->scalar));
+        if (!a->is_tensor && type_is_float(a->type)) {
+            text_print(out, " %s=%.9g", a->name, value_as_real(a->scalar));
+        } else if (!a->is_tensor && a->type == TG_U64) {
+            text_print(out, " %s=%" PRIu64, a->name, a->scalar.bits);
+        } else if (!a->is_tensor) {
+            text_print(out, " %s=%" PRId64, a->name, value_as_int(a->scalar));
         }
     }
 }

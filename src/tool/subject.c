@@ -28,21 +28,43 @@ static int check_kind(const subject *s, const setting *x) {
                      options_value_text(usual, word, sizeof word));
 }
 
+/* Where a scalar stands; behind the last: nowhere. */
+static int scalar_number(const subject *s, const char *name) {
+    int i = 0;
+    while (i < s->nscalars && strcmp(s->scalars[i].name, name) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* A launch scalar or extent, as will be seen once the kernel is built.  What comes later counts: the kernel's own. */
+static int take_real(subject *s, const setting *x) {
+    const int i = scalar_number(s, x->name);
+    if (i == TG_MAX_CONFIG) {
+        return tool_fail(STATUS_FAULTY, "-p %s=%s: more than %d scalars", x->name, x->text, TG_MAX_CONFIG);
+    }
+    s->scalars[i] = (subject_scalar){x->name, x->text, true, x->real, 0};
+    s->nscalars += i == s->nscalars;
+    return STATUS_GOOD;
+}
+
+static int take_integer(subject *s, const setting *x) {
+    const int i = scalar_number(s, x->name);
+    if (i < s->nscalars) {
+        s->scalars[i] = s->scalars[--s->nscalars];
+    }
+    return tg_config_set(&s->config, x->name, x->values[0]) == TG_OK
+               ? STATUS_GOOD
+               : tool_fail(STATUS_FAULTY, "more than %d parameters", TG_MAX_CONFIG);
+}
+
 static int take_settings(subject *s, const settings *from) {
     for (int i = 0; i < from->n; i++) {
         const setting *x = &from->item[i];
-        const int status = x->is_real ? STATUS_GOOD : check_kind(s, x);
+        int status = x->is_real ? STATUS_GOOD : check_kind(s, x);
+        status = status ? status : x->is_real ? take_real(s, x) : take_integer(s, x);
         if (status) {
             return status;
-        }
-        if (x->is_real) { /* a scalar argument, as will be seen once the kernel is built */
-            if (s->nscalars == TG_MAX_CONFIG) {
-                return tool_fail(STATUS_FAULTY, "-p %s=%s: more than %d scalars", x->name, x->text,
-                                 TG_MAX_CONFIG);
-            }
-            s->scalars[s->nscalars++] = (subject_scalar){x->name, x->text, true, x->real, 0};
-        } else if (tg_config_set(&s->config, x->name, x->values[0]) != TG_OK) {
-            return tool_fail(STATUS_FAULTY, "more than %d parameters", TG_MAX_CONFIG);
         }
     }
     return STATUS_GOOD;
@@ -337,12 +359,8 @@ void subject_free(subject *s) {
 }
 
 const subject_scalar *subject_scalar_named(const subject *s, const char *name) {
-    for (int i = 0; i < s->nscalars; i++) {
-        if (strcmp(s->scalars[i].name, name) == 0) {
-            return &s->scalars[i];
-        }
-    }
-    return NULL;
+    const int i = scalar_number(s, name);
+    return i < s->nscalars ? &s->scalars[i] : NULL;
 }
 
 void subject_describe(const subject *s, text *out) {

@@ -16,6 +16,7 @@
 #include "runtime/jit.h"
 #include "tool/child.h"
 #include "tool/compare.h"
+#include "tool/gpu.h"
 #include "tool/reference.h"
 #include "tool/tool.h"
 #include "tool/tune.h"
@@ -169,16 +170,6 @@ static void forget(session *x) {
     *now = (prepared){0};
 }
 
-static void fill_arg(const argument *a, void *address, tg_arg *arg) {
-    if (a->is_tensor) {
-        *arg = tg_arg_pointer(address);
-    } else if (type_is_float(a->type)) {
-        *arg = tg_arg_float(value_as_real(a->scalar));
-    } else {
-        *arg = tg_arg_int(value_as_int(a->scalar));
-    }
-}
-
 static int upload_set(session *x, int set) {
     prepared *now = &x->now;
     int code = TG_OK;
@@ -189,7 +180,7 @@ static int upload_set(session *x, int set) {
             code =
                 code || !a->bytes ? code : device_put(x->device, now->address[set][i], a->before, a->bytes);
         }
-        fill_arg(a, now->address[set][i], &now->args[set][i]);
+        now->args[set][i] = gpu_argument(a, now->address[set][i]);
     }
     return code;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "runtime/pack.h"
+#include "runtime/records.h"
 #include "tool/gpu.h"
 #include "tool/npy.h"
 #include "tool/progress.h"
@@ -30,6 +31,7 @@ typedef struct packing {
     int sms;
     const target *device_target;
     device_info here;
+    char *lines; /* the text of --records; NULL without */
     arena memory;
     text entries, table;
     int n;
@@ -140,34 +142,40 @@ static int pack_all(packing *p) {
     return status;
 }
 
-/* The text of the records file; NULL without --records. */
-static int read_records(const options *o, char **records) {
+/* A line may be torn, but a file without any record was not meant. */
+static int check_records(const char *file, const char *bytes, size_t size) {
+    records all;
+    const int code = records_parse(bytes, size, &all);
+    const bool is_none = all.n == 0;
+    if (code) {
+        return tool_fail_code(code, "--records");
+    }
+    records_free(&all);
+    return is_none ? tool_fail(STATUS_FAULTY, "--records %s: the file has no record", file) : STATUS_GOOD;
+}
+
+static int read_records(packing *p) {
+    const char *file = p->o->records;
     size_t size;
     text error = {0};
-    if (!o->records) {
+    if (!file) {
         return STATUS_GOOD;
     }
-    *records = npy_load(o->records, &size, &error);
-    const int status =
-        *records ? STATUS_GOOD : tool_fail(STATUS_FAULTY, "--records %s", error.s ? error.s : "");
-    if (*records) {
-        (*records)[size] = '\0';
+    p->lines = npy_load(file, &size, &error);
+    if (!p->lines) {
+        tool_fail(STATUS_FAULTY, "--records %s", error.s ? error.s : "");
+        text_free(&error);
+        return STATUS_FAULTY;
     }
-    text_free(&error);
-    return status;
+    p->lines[size] = '\0';
+    return check_records(file, p->lines, size);
 }
 
 static int write_pack(packing *p) {
     text file = {0};
-    char *records = NULL;
-    int status = read_records(p->o, &records);
-    if (status) {
-        return status;
-    }
-    pack_write(&file, records ? records : "", p->n, &p->entries);
-    free(records);
-    status = file.failed || p->table.failed ? tool_fail(STATUS_LACKING, "out of memory")
-                                            : report_write(p->o, file.s, file.length);
+    pack_write(&file, p->lines ? p->lines : "", p->n, &p->entries);
+    int status = file.failed || p->table.failed ? tool_fail(STATUS_LACKING, "out of memory")
+                                                : report_write(p->o, file.s, file.length);
     if (!status && !p->o->quiet) {
         printf("%spacked %d image%s, %zu bytes, in %s (%zu bytes)\n", p->table.s ? p->table.s : "", p->n,
                p->n == 1 ? "" : "s", p->image_bytes, p->o->output, file.length);
@@ -264,11 +272,13 @@ static int pack(const options *o, gallery *g) {
     p->o = o;
     p->g = g;
     int status = choose(p);
+    status = status ? status : read_records(p);
     status = status ? status : pack_all(p);
     status = status ? status : write_pack(p);
     image_settle();
     text_free(&p->entries);
     text_free(&p->table);
+    free(p->lines);
     arena_free(&p->memory);
     free(p);
     return status;

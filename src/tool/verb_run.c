@@ -1,7 +1,8 @@
 /* verb_run.c -- `tegula run KERNEL`: runs a kernel on inputs and compares with the reference.
  *
  * In a child process: build, make the arguments, run (simulator or GPU), run the reference, compare, say so.
- * The last line on stdout begins "ok" or "FAILED", whatever happens to the kernel.  Several configurations at once: run_configs.c. */
+ * The last line on stdout begins "ok" or "FAILED", whatever happens to the kernel.  Several configurations at once:
+ * run_configs.c. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -206,7 +207,7 @@ static void print_last_line(const subject *s, const outcome *out, bool is_good, 
 static void print_text(const options *o, const subject *s, const arguments *all, const outcome *out,
                        bool is_good, text *t) {
     if (!o->quiet) {
-        text_print(t, "%s ", s->kernel->name);
+        text_print(t, s->result.kernel->nparams ? "%s " : "%s", s->kernel->name);
         subject_describe(s, t);
         inputs_describe(all, t);
         text_add(t, "\n");

@@ -11,7 +11,8 @@
 #include "tool/nearest.h"
 #include "tool/options.h"
 
-enum { MAX_DEPTH = 16, MAX_BYTES = 1 << 20, MAX_NODES = 1 << 16 };
+/* Room for the figures of some ten thousand measurements; each key is held against those before it. */
+enum { MAX_DEPTH = 16, MAX_BYTES = 1 << 24, MAX_NODES = 1 << 20, MAX_KEYS = 1 << 12 };
 
 typedef struct reader {
     yaml_parser_t parser;
@@ -132,6 +133,9 @@ static tree *read_value(reader *r, bool *is_end) {
 static bool take_key(reader *r, const tree *map, const tree *key, tree *value) {
     if (key->kind != TREE_SCALAR) {
         return yaml_fail(key, r->error, "a key must be a word");
+    }
+    if (map->n == MAX_KEYS) {
+        return yaml_fail(key, r->error, "more than %d keys", MAX_KEYS);
     }
     for (const tree *other = map->first; other; other = other->next) {
         if (strcmp(other->key, key->text) == 0) {
