@@ -217,3 +217,29 @@ KERNEL(found_a_condition_beside_an_atomic) {
         }
     }
 }
+
+/* Rows of 31 would be padded to 32 where nothing but the rest of the layout asks for it; as one row they are 155. */
+KERNEL(rows_that_are_seen_as_one) {
+    params(rows, columns, n, by_rows);
+    tensor(whole, F64, rows * columns);
+    tensor(again, F64, rows, columns);
+    grid(g, 1) threads(n) {
+        fragment(f, F64, rows, columns);
+        const tg_buf row = view(f, F64, rows * columns);
+        if (by_rows) {
+            fragment(of_column, F64, columns);
+            parallel(i, rows, j, columns) {
+                set(at(f, i, j), f64(add(mul(i, columns), j)));
+            }
+            reduce(SUM, f, of_column, 0);
+            copy(of_column, from(again, 0, 0));
+        } else {
+            parallel(i, rows * columns) {
+                set(at(row, i), f64(i));
+            }
+        }
+        copy(row, whole);
+        fill(slice(row, columns, columns), -1);
+        copy(slice(f, 1, rows - 1, 0, columns), from(again, 1, 0));
+    }
+}

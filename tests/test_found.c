@@ -15,6 +15,7 @@ PROTOTYPE(columns_laid_out_by_a_loop)
 PROTOTYPE(a_loop_whose_result_nobody_wants)
 PROTOTYPE(found_a_region_that_moves_with_a_loop)
 PROTOTYPE(found_a_condition_beside_an_atomic)
+PROTOTYPE(rows_that_are_seen_as_one)
 
 static void agrees(lowered l) {
     expect_agreement(&l, 0);
@@ -76,5 +77,17 @@ Test(found, turns_of_a_loop_are_operations_of_their_own) {
 Test(found, threads_agree_upon_what_no_pending_write_touches) {
     for (int n = 1; n <= 256; n = n * 2 + 1) {
         agrees(LOWER("sm_80", found_a_condition_beside_an_atomic, n, n));
+    }
+}
+
+/* Its elements lie as they are numbered in all shapes, whoever laid them out. */
+Test(found, a_fragment_that_is_seen_as_another_shape_has_no_padding_between_its_rows) {
+    static const int64_t shapes[][2] = {{5, 31}, {4, 33}, {3, 24}, {7, 5}}, threads[] = {3, 7, 32, 96};
+    for (int i = 0; i < 2 * 4 * 4; i++) {
+        const int64_t m = shapes[i / 8][0], n = shapes[i / 8][1];
+        lowered l = LOWER(i % 3 ? "sm_80" : "sim64", rows_that_are_seen_as_one, rows, m, columns, n, n,
+                          threads[i / 2 % 4], by_rows, i % 2);
+        expect_agreement(&l, 0);
+        finish(&l);
     }
 }

@@ -421,6 +421,18 @@ static int64_t run_of_type(const deciding *d, int64_t type) {
     return run > 0 ? run : 1;
 }
 
+/* Is the fragment seen as another shape too?  Then its dimensions do not grow: elements are numbered as they are. */
+static bool is_reshaped(const deciding *d, const buffer *b) {
+    for (int i = 0; i < d->k->nbuffers; i++) {
+        buffer *v = d->k->buffers[i];
+        if (v != b && buffer_root(v) == b &&
+            (v->rank != b->rank || memcmp(v->dim, b->dim, sizeof *b->dim * (size_t)b->rank) != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- what a loop asks of its layout -------------------------------------------------------------------- */
 
 typedef struct wishes {
@@ -596,7 +608,7 @@ static void follow(node *ref, bool is_write, const tile_stmt *at, void *user) {
         return;
     }
     layout *l = decide_from_loop(x->d->a, x->s->spread, x->s, ref);
-    if (l) {
+    if (l && (same_dims(l, b) || !is_reshaped(x->d, b))) {
         l->why = arena_print(x->d->a, "as the loop at line %d touches it", x->s->at.line);
         l->at = x->s->at;
         b->registers = l;
@@ -695,7 +707,7 @@ static void propagate(const deciding *d) {
 static void free_fragment(const deciding *d, buffer *b, const tile_stmt *s) {
     layout *l = s && (s->kind == TILE_COPY || s->kind == TILE_FILL)
                     ? copy_layout(d->k, d->t, s, true)
-                    : choose(d, b->rank, b->dim, run_of_type(d, b->type), true, true);
+                    : choose(d, b->rank, b->dim, run_of_type(d, b->type), true, !is_reshaped(d, b));
     l->at = s ? s->at : b->at;
     b->registers = l;
 }

@@ -28,7 +28,7 @@
 enum {
     INDEX = 0, /* the type of axes and of integer literals; else a tg_dtype */
     NONE = -1, /* no size, variable or buffer */
-    MAX_SIZES = 400,
+    MAX_SIZES = 800,
     MAX_VARIABLES = 160,
     MAX_BUFFERS = 64,
     MAX_LINE = 4000
@@ -126,6 +126,7 @@ typedef struct gbuffer {
     int pitch;            /* tensors: size, or NONE */
     int aligned;          /* tensors: bytes, or 0 */
     int view_of;          /* buffer, or NONE */
+    bool is_read_only;    /* views: what is written would be nothing that the other type holds */
     tg_reduction reduction;
     bool is_input, is_constant;
     uint64_t seed; /* tensors: contents */

@@ -227,12 +227,14 @@ static gstmt *compute_tile(maker *m, scope *s, tiles *t) {
     } else if (b == NONE) {
         b = block_any_tile(m);
     }
-    if (b == NONE || p->buffer[b].space == TG_REDUCER) {
+    if (b == NONE || p->buffer[b].space == TG_REDUCER || p->buffer[b].is_read_only) {
         return NULL;
     }
     gstmt *list = NULL, **tail = &list;
+    const int root = b;
     if (!in_place) {
         append(&tail, block_alloc(p, b));
+        b = block_perhaps_view(m, b, 15, &tail);
     }
     scope inside = *s;
     tiles others = *t;
@@ -250,7 +252,7 @@ static gstmt *compute_tile(maker *m, scope *s, tiles *t) {
     l->body = body;
     append(&tail, l);
     if (!in_place) {
-        block_hold(p, s, t, b);
+        block_hold_both(p, s, t, root, b);
     }
     return list;
 }
@@ -339,10 +341,13 @@ static gstmt *atomics(maker *m, scope *s, tiles *t) {
 static gstmt *reduce_tile(maker *m, scope *s, tiles *t) {
     program *p = m->p;
     const int64_t type = block_number_type(p);
-    const int from = block_random_tile(m, block_random_space(p), type);
-    if (from == NONE) {
+    const int all = block_random_tile(m, block_random_space(p), type);
+    if (all == NONE) {
         return NULL;
     }
+    gstmt *list = NULL, **tail = &list;
+    append(&tail, block_alloc(p, all));
+    const int from = block_perhaps_view(m, all, 25, &tail);
     const gbuffer *x = &p->buffer[from];
     gstmt *r = make_stmt(p, S_REDUCE);
     r->dim = (int)roll_below(p, x->rank);
@@ -357,19 +362,18 @@ static gstmt *reduce_tile(maker *m, scope *s, tiles *t) {
     if (to == NONE) {
         return NULL;
     }
-    gstmt *list = NULL, **tail = &list;
     scope inside = *s;
     gexpr *index[TG_MAX_RANK] = {NULL};
-    append(&tail, block_alloc(p, from));
     append(&tail, block_alloc(p, to));
-    gstmt *l = over(p, x->rank, x->dim, &inside, index);
-    l->body = element_stmt(p, S_SET, from, index,
+    const int made = chance(p, 50) ? all : from; /* where its elements are made may be the one or the other */
+    gstmt *l = over(p, p->buffer[made].rank, p->buffer[made].dim, &inside, index);
+    l->body = element_stmt(p, S_SET, made, index,
                            random_summand(p, &inside, type, size_value(p, x->dim[r->dim]), 2));
     append(&tail, l);
     r->from = block_whole(p, from);
     r->to = block_whole(p, to);
     append(&tail, r);
-    block_hold(p, s, t, from);
+    block_hold_both(p, s, t, all, from);
     block_hold(p, s, t, to);
     return list;
 }
@@ -476,7 +480,7 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     gstmt *list = NULL, **tail = &list;
     scope outside = *s;
     tiles held = *t;
-    int loaded[3], n = 1 + (int)roll_below(p, 3), sums = NONE;
+    int loaded[3], seen[3], n = 1 + (int)roll_below(p, 3), sums = NONE;
     for (int i = 0; i < n; i++) {
         const tg_space space = chance(p, 75) ? TG_SHARED : TG_FRAGMENT;
         loaded[i] = block_random_tile(m, space, block_number_type(p));
@@ -485,6 +489,7 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
             break;
         }
         append(&tail, block_alloc(p, loaded[i]));
+        seen[i] = block_perhaps_view(m, loaded[i], 20, &tail);
     }
     const int64_t type = chance(p, 50) ? TG_I32 : TG_F32;
     sums = block_random_tile(m, block_random_space(p), type);
@@ -505,7 +510,7 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     inside.variable[inside.nvariables++] = l->axis[0];
     gstmt *body = NULL, **end = &body;
     for (int i = 0; i < n; i++) {
-        gstmt *load = block_load_into(m, &inside, loaded[i]);
+        gstmt *load = block_load_into(m, &inside, chance(p, 75) ? loaded[i] : seen[i]);
         if (chance(p, 15)) { /* not in every iteration */
             scope only = inside;
             only.uniform_only = true;
@@ -513,7 +518,7 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
             filled[nfilled++] = loaded[i];
         }
         append(&end, load);
-        block_hold(p, &inside, &held, loaded[i]);
+        block_hold_both(p, &inside, &held, loaded[i], seen[i]);
     }
     scope loop_scope = inside;
     gexpr *index[TG_MAX_RANK] = {NULL};
@@ -539,7 +544,7 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
         append(&tail, out);
     }
     if (chance(p, 30) && certain) { /* read after the loop */
-        out = block_store_tile(m, loaded[0]);
+        out = block_store_tile(m, seen[0]);
         if (out) {
             append(&tail, out);
         }
@@ -605,7 +610,7 @@ static gstmt *episode(maker *m, scope *s, tiles *t, int depth) {
     case 16:
         return block_local_tile(m, s);
     case 17:
-        return block_view_tile(m, s);
+        return block_view_tile(m, s, t);
     case 18:
         return depth > 0 ? uniform_loop(m, *s, t, depth) : NULL;
     default:

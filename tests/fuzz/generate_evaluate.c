@@ -730,6 +730,10 @@ static void tear_down(evaluation *e) {
     free(e->cells);
 }
 
+static int64_t bytes_of(const program *p, int b) {
+    return buffer_count(p, b) * type_size(p->buffer[b].type);
+}
+
 static bool is_launchable(const program *p) {
     for (int i = 0; i < p->nsizes; i++) {
         if (size_value(p, i) < 0 || size_value(p, i) > 1 << 20) {
@@ -737,13 +741,17 @@ static bool is_launchable(const program *p) {
         }
     }
     for (int b = 0; b < p->nbuffers; b++) {
+        const int of = p->buffer[b].view_of;
+        if (of != NONE && bytes_of(p, of) != bytes_of(p, b)) {
+            return false;
+        }
         for (int i = 0; i < p->buffer[b].rank; i++) {
             const bool may_lack = i == 0 && p->buffer[b].extent != NONE;
             if (size_value(p, p->buffer[b].dim[i]) < (may_lack ? 0 : 1)) {
                 return false;
             }
         }
-        if (p->buffer[b].space != TG_GLOBAL && buffer_count(p, b) * type_size(p->buffer[b].type) > 60000) {
+        if (p->buffer[b].space != TG_GLOBAL && bytes_of(p, b) > 60000) {
             return false;
         }
     }

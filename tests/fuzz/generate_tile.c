@@ -200,6 +200,116 @@ gregion block_whole(program *p, int b) {
     return r;
 }
 
+/* ---- views ----------------------------------------------------------------------------------------------- */
+
+/* A shape of so many elements: that of buffer `of` with its extents in another order or put together, or any. */
+static void view_shape(program *p, int of, int64_t elements, gbuffer *v) {
+    const gbuffer *x = &p->buffer[of];
+    const bool same_size = type_size(x->type) == type_size(v->type);
+    if (same_size && x->rank > 1 && chance(p, 40)) {
+        v->rank = x->rank;
+        for (int i = 0; i < x->rank; i++) {
+            v->dim[i] = x->dim[(i + 1) % x->rank];
+        }
+        return;
+    }
+    if (same_size && x->rank > 1 && chance(p, 40)) {
+        v->rank = x->rank - 1;
+        v->dim[0] = size_make(p, SIZE_TIMES, x->dim[0], x->dim[1], 0);
+        memcpy(v->dim + 1, x->dim + 2, sizeof *v->dim * (size_t)(x->rank - 2));
+        return;
+    }
+    v->rank = 1 + (int)roll_below(p, TILE_RANK);
+    for (int i = 0; i < v->rank; i++) {
+        int64_t n = i == v->rank - 1 ? elements : 1 + roll_below(p, elements < 40 ? elements : 40);
+        while (elements % n != 0) {
+            n--;
+        }
+        v->dim[i] = size_number(p, n);
+        elements /= n;
+    }
+}
+
+/* The bytes of a buffer as another type and shape; NONE where there can be no such view. */
+int block_new_view(maker *m, int of, int64_t type) {
+    program *p = m->p;
+    const gbuffer *x = &p->buffer[of];
+    const int64_t bytes = buffer_count(p, of) * type_size(x->type);
+    if (x->view_of != NONE || x->space == TG_REDUCER || x->rank == 0 || x->pitch != NONE ||
+        x->extent != NONE || p->nbuffers > MAX_BUFFERS - 4 || bytes % type_size(type) != 0 ||
+        (x->space == TG_FRAGMENT && type_size(type) != type_size(x->type))) {
+        return NONE;
+    }
+    const int v = buffer_new(p, x->space, "vw", type);
+    gbuffer *y = &p->buffer[v];
+    x = &p->buffer[of];
+    y->view_of = of;
+    y->is_input = x->is_input;
+    y->is_read_only = type != x->type && (!type_whole(type) || !type_whole(x->type) || x->type == TG_BOOL);
+    view_shape(p, of, bytes / type_size(type), y);
+    if (type == x->type) {
+        y->lo = x->lo;
+        y->hi = x->hi;
+        y->most = x->most;
+    } else {
+        block_any_contents(y);
+    }
+    return v;
+}
+
+/* Now and then a view of a tile that takes the tile's place; made behind *tail. */
+int block_perhaps_view(maker *m, int b, int percent, gstmt ***tail) {
+    const int v = chance(m->p, percent) ? block_new_view(m, b, m->p->buffer[b].type) : NONE;
+    if (v == NONE) {
+        return b;
+    }
+    append(tail, block_alloc(m->p, v));
+    return v;
+}
+
+void block_hold_both(program *p, scope *s, tiles *t, int b, int v) {
+    block_hold(p, s, t, b);
+    if (v != b) {
+        block_hold(p, s, t, v);
+    }
+}
+
+/* Integers of the bits of a tile, or its elements in another shape. */
+static int64_t type_of_view(program *p, const gbuffer *x) {
+    static const int64_t sized[] = {0, TG_U8, TG_I16, 0, TG_U32, 0, 0, 0, TG_I64};
+    if (chance(p, 50)) {
+        return x->type;
+    }
+    if (x->space == TG_FRAGMENT || chance(p, 30)) {
+        return sized[type_size(x->type)];
+    }
+    return chance(p, 50) ? TG_U8 : chance(p, 50) ? TG_I16 : TG_U32;
+}
+
+/* The bytes of a tile once more, beside it. */
+gstmt *block_view_tile(maker *m, scope *s, tiles *t) {
+    program *p = m->p;
+    int own = NONE;
+    for (int i = 0; i < s->nbuffers; i++) {
+        own = p->buffer[s->buffer[i]].space == TG_LOCAL ? s->buffer[i] : own;
+    }
+    if (t->n == 0 && own == NONE) {
+        return NULL;
+    }
+    const bool of_own = own != NONE && (t->n == 0 || chance(p, 30));
+    const int of = of_own ? own : t->buffer[roll_below(p, t->n)];
+    const int v = block_new_view(m, of, type_of_view(p, &p->buffer[of]));
+    if (v == NONE) {
+        return NULL;
+    }
+    if (of_own) {
+        s->buffer[s->nbuffers++] = v;
+    } else {
+        block_hold(p, s, t, v);
+    }
+    return block_alloc(p, v);
+}
+
 /* ---- regions --------------------------------------------------------------------------------------------- */
 
 gexpr *block_uniform_index(program *p, const scope *s, int64_t most) {
@@ -295,12 +405,16 @@ static void address_by_value(maker *m, const scope *s, gregion *r, int by) {
 }
 
 gstmt *block_load_into(maker *m, const scope *s, int tile) {
-    const int in = input_for(m, tile), by = address_tile(m->p, s);
+    gstmt *list = NULL, **tail = &list;
+    const int by = address_tile(m->p, s), all = input_for(m, tile);
+    int in = block_perhaps_view(m, all, 12, &tail);
+    in = m->p->buffer[in].rank < m->p->buffer[tile].rank ? all : in;
     gregion r = random_region(m, s, in, tile);
     if (by != NONE && m->p->buffer[in].rank > 0 && chance(m->p, 25)) {
         address_by_value(m, s, &r, by);
     }
-    return copy_stmt(m->p, r, block_whole(m->p, tile));
+    append(&tail, copy_stmt(m->p, r, block_whole(m->p, tile)));
+    return list;
 }
 
 gstmt *block_load_tile(maker *m, scope *s, tiles *t) {
@@ -309,9 +423,11 @@ gstmt *block_load_tile(maker *m, scope *s, tiles *t) {
     if (b == NONE) {
         return NULL;
     }
-    gstmt *list = block_alloc(p, b);
-    list->next = block_load_into(m, s, b);
-    block_hold(p, s, t, b);
+    gstmt *list = NULL, **tail = &list;
+    append(&tail, block_alloc(p, b));
+    const int v = block_perhaps_view(m, b, 15, &tail);
+    append(&tail, block_load_into(m, s, v));
+    block_hold_both(p, s, t, b, v);
     return list;
 }
 
@@ -338,9 +454,11 @@ gstmt *block_fill_tile(maker *m, scope *s, tiles *t) {
     if (b == NONE) {
         return NULL;
     }
-    gstmt *list = block_alloc(p, b);
-    list->next = block_fill(m, s, b);
-    block_hold(p, s, t, b);
+    gstmt *list = NULL, **tail = &list;
+    append(&tail, block_alloc(p, b));
+    const int v = block_perhaps_view(m, b, 15, &tail);
+    append(&tail, block_fill(m, s, v));
+    block_hold_both(p, s, t, b, v);
     return list;
 }
 
@@ -352,7 +470,7 @@ gstmt *block_fill_part(maker *m, const scope *s, const tiles *t) {
     }
     const int b = t->buffer[roll_below(p, t->n)];
     const gbuffer *x = &p->buffer[b];
-    if (x->space == TG_REDUCER) { /* that would begin anew */
+    if (x->space == TG_REDUCER || x->is_read_only) { /* a reducer would begin anew */
         return NULL;
     }
     gstmt *f = make_stmt(p, chance(p, 50) ? S_CLEAR : S_FILL);
@@ -378,37 +496,20 @@ gstmt *block_local_tile(maker *m, scope *s) {
     }
     gstmt *list = block_alloc(p, b);
     list->next = chance(p, 50) ? block_load_into(m, s, b) : block_fill(m, s, b);
-    list->next->width = 0;
+    for (gstmt *x = list; x; x = x->next) {
+        x->width = 0;
+    }
     s->buffer[s->nbuffers++] = b;
     return list;
 }
 
-/* The bytes of a shared tile as integers of another width. */
-gstmt *block_view_tile(maker *m, scope *s) {
-    program *p = m->p;
-    const int64_t to = chance(p, 50) ? TG_U8 : chance(p, 50) ? TG_I16 : TG_U32;
-    int of = NONE, total = NONE;
-    for (int i = 0; i < s->nbuffers; i++) {
-        const gbuffer *x = &p->buffer[s->buffer[i]];
-        of = x->space == TG_SHARED && x->view_of == NONE && (of == NONE || chance(p, 50)) ? s->buffer[i] : of;
-    }
-    if (of == NONE || p->nbuffers > MAX_BUFFERS - 4) {
-        return NULL;
-    }
-    for (int i = 0; i < p->buffer[of].rank; i++) {
-        total = i ? size_make(p, SIZE_TIMES, total, p->buffer[of].dim[i], 0) : p->buffer[of].dim[0];
-    }
-    if (total == NONE || size_value(p, total) * type_size(p->buffer[of].type) % type_size(to)) {
-        return NULL;
-    }
-    const int bytes = size_make(p, SIZE_TIMES, total, size_number(p, type_size(p->buffer[of].type)), 0);
-    const int v = buffer_new(p, TG_SHARED, "vw", to);
-    p->buffer[v].view_of = of;
-    p->buffer[v].rank = 1;
-    p->buffer[v].dim[0] = size_make(p, SIZE_CEILDIV, bytes, size_number(p, type_size(to)), 0);
-    block_any_contents(&p->buffer[v]);
-    s->buffer[s->nbuffers++] = v;
-    return block_alloc(p, v);
+/* The view has the shape and its buffer another. */
+static void change_shapes(program *p, int b, int view) {
+    const gbuffer x = p->buffer[b];
+    p->buffer[b].rank = p->buffer[view].rank;
+    memcpy(p->buffer[b].dim, p->buffer[view].dim, sizeof x.dim);
+    p->buffer[view].rank = x.rank;
+    memcpy(p->buffer[view].dim, x.dim, sizeof x.dim);
 }
 
 /* From one tile to another of the same shape, transposed spaces and all types. */
@@ -430,10 +531,14 @@ gstmt *block_copy_tile(maker *m, scope *s, tiles *t) {
         p->buffer[b].type = p->buffer[from].type;
     }
     block_any_contents(&p->buffer[b]);
-    gstmt *list = block_alloc(p, b);
-    list->next = copy_stmt(p, block_whole(p, from), block_whole(p, b));
-    list->next->width = 0;
-    block_hold(p, s, t, b);
+    gstmt *list = NULL, **tail = &list;
+    append(&tail, block_alloc(p, b));
+    const int v = block_perhaps_view(m, b, 20, &tail);
+    change_shapes(p, b, v);
+    gstmt *copy = copy_stmt(p, block_whole(p, from), block_whole(p, v));
+    copy->width = 0;
+    append(&tail, copy);
+    block_hold_both(p, s, t, b, v);
     return list;
 }
 
