@@ -1,8 +1,8 @@
 /* sim.c -- the simulator's run: arguments, grid, blocks, and the barriers at which warps meet.
  *
  * Reads thread IR and host memory; leaves results in that memory, and findings.  Reading order: sim_run
- * below, then sim_code.h (what the kernel becomes), sim_warp.c (one warp), sim_memory.c and sim_race.h (one
- * access).
+ * below, then sim_code.h (what the kernel becomes), sim_warp.c (one warp), sim_access.h, sim_memory.c and sim_race.h
+ * (one access).
  *
  *     thread IR --sim_compile--> code --for each block, for each warp until it blocks--> memory, findings
  *

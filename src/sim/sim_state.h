@@ -1,9 +1,9 @@
 /* sim_state.h -- a run of the simulator: what belongs to the launch, to the block that runs, to each of its
  * warps.
  *
- * sim.c makes and drives it; sim_warp.c executes, sim_memory.c reads and writes, sim_race.c keeps who touched
- * what.  Everything that changes while a block runs is in `sim_block`, so that blocks could run side by side,
- * but for the findings, the output of print() and the race shadows of tensors. */
+ * sim.c makes and drives it; sim_warp.c executes, sim_memory.c reads and writes where sim_access.c has looked,
+ * sim_race.c keeps who touched what.  Everything that changes while a block runs is in `sim_block`, so that blocks
+ * could run side by side, but for the findings, the output of print() and the race shadows of tensors. */
 #ifndef SIM_SIM_STATE_H
 #define SIM_SIM_STATE_H
 
