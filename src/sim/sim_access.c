@@ -159,7 +159,7 @@ void access_form(sim *s, const warp *w, const code_site *site, race_access kind,
     a->bytes = b->element * site->lanes;
     a->active = a->inside = w->mask;
     a->uniform = a->is_async = false;
-    if (site->nlane_indices == 0 && site->offset.n == 0 && site->extent.n == 0) {
+    if (site->nlane_indices == 0 && site->extent.n == 0) {
         form_uniform(s, w, a);
         return;
     }
@@ -180,9 +180,6 @@ void access_form(sim *s, const warp *w, const code_site *site, race_access kind,
             const void *index = w->frame + site->index[i].at;
             outside |= add_index(a->address, index, limit_of(site, i), b->stride[i] * b->element, s->wave);
         }
-    }
-    for (int l = 0; site->offset.n != 0 && l < s->wave; l++) {
-        a->address[l] = (int64_t)((uint64_t)access_index(w, site->offset, l) * (uint64_t)b->element);
     }
     if (outside) { /* perhaps only lanes that take no part */
         leave_out(s, w, a);

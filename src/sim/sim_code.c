@@ -777,7 +777,6 @@ static void settle_site(code_site *site, int32_t base) {
         settle(&site->index[i].at, base);
     }
     if (site != NULL) {
-        settle(&site->offset.at, base);
         settle(&site->extent.at, base);
     }
 }

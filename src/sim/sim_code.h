@@ -77,7 +77,6 @@ typedef struct code_site {
     tg_loc at;
     int place; /* number of `at` among the places of accesses */
     code_reg index[TG_MAX_RANK];
-    code_reg offset; /* in elements, where the layout is no matter of strides; n 0: none */
     int64_t type;
     int lanes;         /* elements */
     bool hands_over;   /* what nothing wrote may be among them */
