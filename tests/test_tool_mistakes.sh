@@ -7,6 +7,9 @@ mistakes=$(ready $mistakes)
 # ---- the command line -------------------------------------------------------------------------------------
 
 expect 2 "unknown command emi, did you mean emit\?" emi
+expect 2 "unknown command explian, did you mean explain\?" help explian
+expect 2 "unknown command explian, did you mean explain\?" explian --help
+expect 2 "doctor takes no 'now'" doctor now
 expect 2 "unknown option --josn, did you mean --json\?" list --josn
 expect 2 "unknown option -z" list -z
 expect 2 "param needs NAME=VALUE" list -p
@@ -42,6 +45,8 @@ expect 0 "^tegula [0-9]+\.[0-9]+\.[0-9]+$" --version
 # ---- parameters -------------------------------------------------------------------------------------------
 
 expect 2 "has 'M', which 'thread_naive' does not ask for" emit thread_naive -p M=3
+expect 2 "^tegula: give -p n=\.\. -p dtype=\.\.$" emit good -k $mistakes
+expect 2 "^tegula: give -p n=\.\.$" run good -k $mistakes -p dtype=f16 --device sim
 expect 2 "did you mean 'block_n'" emit thread_naive -p blok_n=3
 expect 2 "has no 'n', a parameter of 'good'" emit good -k $mistakes -p dtype=f16
 expect 2 "'x' is neither an integer nor an element type" emit thread_naive -p N=x
@@ -128,6 +133,11 @@ echo 'not an object' >"$work/broken.so"
 expect 2 "broken.so cannot be loaded" list -k "$work/broken.so"
 printf '#include <tegula/kernel.h>\nKERNEL(k) {\n    params(n);\n    tensor(y, F32, n);\n    set(at(y, "one"), 1);\n    copy(1, y)\n}\n' \
     >"$work/syntax.c"
+# $1: the body of a kernel; $2: its file.
+in_kernel() { printf '#include <tegula/kernel.h>\nKERNEL(k) {\n    tensor(y, F32, 32);\n    grid(1) threads(t, 32) {\n%s\n    }\n}\n' "$1" >"$work/$2.c"; }
+in_kernel '        set(at(y, t + 1), y[0]);' operators
+in_kernel '        if (lt(t, 3)) { }
+        at(y, t) = f32(t);' statements
 for compiler in "${CC:-cc}" gcc clang; do
     command -v ${compiler%% *} >/dev/null || continue
     export CC="$compiler"
@@ -138,6 +148,12 @@ for compiler in "${CC:-cc}" gcc clang; do
     expect 2 "syntax.c does not compile" list -k "$work/syntax.c"
     holds "$compiler: its messages are short" [ "$(wc -l <"$work/out")" -le 12 ]
     holds "$compiler: one of a line says enough" [ "$(grep -c 'syntax.c:5:' "$work/out")" = 1 ]
+    # C where words are wanted: the words are named, each once.
+    expect 2 "values are combined by words: add\(a, b\)" list -k "$work/operators.c"
+    expect 2 "decides by when\(condition\) or choose" list -k "$work/statements.c"
+    expect 2 "an element is written by set\(at\(buffer, i\), value\)" list -k "$work/statements.c"
+    expect 2 "an element of a buffer is at\(buffer, i\)" list -k "$work/operators.c"
+    holds "$compiler: advice is given once" [ "$(grep -c '^tegula: values are' "$work/out")" = 1 ]
 done
 unset CC
 many=''

@@ -112,6 +112,32 @@ static void print_source(const char *message, const char *file) {
     }
 }
 
+/* What C's compilers say of C where words are wanted, and the words. */
+static const struct advice {
+    const char *said;
+    const char *words;
+} advices[] = {
+    {"invalid operands to binary",
+     "values are combined by words: add(a, b), mul(a, b), lt(a, b), both(a, b), .."},
+    {"struct type value where scalar is required",
+     "a value known in the kernel only decides by when(condition) or choose(condition, a, b)"},
+    {"requires expression of scalar type",
+     "a value known in the kernel only decides by when(condition) or choose(condition, a, b)"},
+    {"lvalue required as left operand", "an element is written by set(at(buffer, i), value)"},
+    {"expression is not assignable", "an element is written by set(at(buffer, i), value)"},
+    {"subscripted value is n", "an element of a buffer is at(buffer, i)"},
+};
+enum { ADVICES = sizeof advices / sizeof advices[0] };
+
+/* Each once, under all messages. */
+static void print_advice(const text *messages) {
+    for (int i = 0; messages->s && i < ADVICES; i++) {
+        if (strstr(messages->s, advices[i].said)) {
+            fprintf(stderr, "tegula: %s\n", advices[i].words);
+        }
+    }
+}
+
 /* What remains of the compiler's messages is kept short. */
 static void print_messages(const text *messages, const char *file) {
     char place[1024] = "";
@@ -173,6 +199,7 @@ int compile_kernels(const char *file, arena *a, const char **object) {
     arguments[n] = NULL;
     const int status = child_program(arguments, true, &messages);
     print_messages(&messages, file);
+    print_advice(&messages);
     text_free(&messages);
     if (status == 127) {
         return tool_fail(STATUS_LACKING, "the C compiler '%s' could not be started (set CC)", arguments[0]);

@@ -266,7 +266,7 @@ const gallery_kernel *gallery_find(const gallery *g, const char *name) {
     tool_fail(STATUS_FAULTY, "unknown kernel '%s'%s", name,
               is_file ? ": a file of kernels is named by -k"
               : *hint ? hint
-                      : "; 'tegula list' names them");
+                      : "; 'tegula list' names them, and -k FILE.c adds others");
     return NULL;
 }
 

@@ -28,8 +28,7 @@ enum { NVERBS = sizeof verbs / sizeof verbs[0] };
 
 static void add_verbs(text *out) {
     for (const verb_row *v = options_verbs(); v->name; v++) {
-        text_print(out, "  tegula %-7s %-29s %s%s\n", v->name, v->operands, v->summary,
-                   v->is_available ? "" : " (not available yet)");
+        text_print(out, "  tegula %-7s %-29s %s\n", v->name, v->operands, v->summary);
     }
 }
 
@@ -61,15 +60,6 @@ static int print_help(const char *verb, FILE *to) {
     return to == stdout ? STATUS_GOOD : STATUS_FAULTY;
 }
 
-static bool is_verb(const char *name) {
-    for (int i = 0; name && i < NVERBS; i++) {
-        if (strcmp(verbs[i].name, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void show_log(tg_log_level level, const char *line, void *user) {
     const options *o = user;
     if (level == TG_LOG_WARNING || o->verbose) {
@@ -84,12 +74,11 @@ static int run_verb(options *o) {
     }
     tg_set_log(show_log, o);
     diag_set_sources(source_built_in);
-    for (int i = 0; i < NVERBS; i++) {
-        if (strcmp(verbs[i].name, o->verb) == 0) {
-            return verbs[i].run(o);
-        }
+    int i = 0;
+    while (i < NVERBS - 1 && strcmp(verbs[i].name, o->verb) != 0) { /* options_parse() has taken no other */
+        i++;
     }
-    return verb_not_yet(o);
+    return verbs[i].run(o);
 }
 
 int main(int argc, char **argv) {
@@ -102,7 +91,7 @@ int main(int argc, char **argv) {
         printf("tegula %s\n", tg_version());
         status = STATUS_GOOD;
     } else if (o.help || !o.verb) {
-        status = print_help(is_verb(o.verb) ? o.verb : NULL, o.help ? stdout : stderr);
+        status = print_help(o.verb, o.help ? stdout : stderr);
     } else {
         status = run_verb(&o);
     }

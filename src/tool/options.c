@@ -33,16 +33,16 @@ enum {
 };
 
 static const verb_row verbs[] = {
-    {"list", "", "kernels of the gallery, and of -k FILE", true},
-    {"emit", "KERNEL", "what a kernel becomes, at any stage", true},
-    {"run", "KERNEL", "runs a kernel and compares with the reference", true},
-    {"explain", "KERNEL [KERNEL]", "what each access costs and why", true},
-    {"bench", "KERNEL..", "times kernels, or with --jit the compiler", true},
-    {"tune", "KERNEL..", "looks for the best configuration", true},
-    {"pack", "KERNEL..", "compiles kernels into a file to be shipped", true},
-    {"cache", "list|stat|verify|prune|clear", "what the disk cache holds, and whether it is whole", true},
-    {"doctor", "", "which driver, compiler, GPUs and folders were found, and what is wrong", true},
-    {NULL, NULL, NULL, false},
+    {"list", "[KERNEL..]", "kernels of the gallery, and of -k FILE"},
+    {"emit", "KERNEL", "what a kernel becomes, at any stage"},
+    {"run", "KERNEL", "runs a kernel and compares with the reference"},
+    {"explain", "KERNEL [KERNEL]", "what each access costs and why"},
+    {"bench", "KERNEL..", "times kernels, or with --jit the compiler"},
+    {"tune", "KERNEL..", "looks for the best configuration"},
+    {"pack", "KERNEL..", "compiles kernels into a file to be shipped"},
+    {"cache", "list|stat|verify|prune|clear", "what the disk cache holds, and whether it is whole"},
+    {"doctor", "", "which driver, compiler, GPUs and folders were found, and what is wrong"},
+    {NULL, NULL, NULL},
 };
 
 /* How an option is taken. */
@@ -61,8 +61,7 @@ typedef enum option_kind {
     O_IN,
     O_CONFIGS,
     O_MODE,
-    O_SECONDS,
-    O_LATER
+    O_SECONDS
 } option_kind;
 
 typedef struct option_row {
@@ -422,10 +421,7 @@ static bool take_option(options *o, const option_row *row, const char *word, tex
         return seconds_option(row, word, &o->budget, error);
     case O_IN:
         return input_option(o, word, error);
-    case O_LATER:
-        break;
     }
-    text_print(error, "--%s is not available yet in this version", row->name);
     return false;
 }
 
@@ -498,17 +494,27 @@ static bool refuse(const char *word, int code, text *error) {
     return false;
 }
 
-/* Options that this verb does not know were meant for another. */
-static bool check_verb(const options *o, const bool *seen, text *error) {
+static bool check_verb(const options *o, text *error) {
     const char *names[16];
     int n = 0;
-    const int bit = verb_bit(o->verb);
     for (; verbs[n].name; n++) {
         names[n] = verbs[n].name;
     }
-    if (!bit) {
+    if (!verb_bit(o->verb)) {
         text_print(error, "unknown command %s%s", o->verb, nearest_hint(o->verb, names, n));
         return false;
+    }
+    return true;
+}
+
+/* Operands and options that this verb does not know were meant for another. */
+static bool check_options(const options *o, const bool *seen, text *error) {
+    const int bit = verb_bit(o->verb);
+    for (int i = 0; verbs[i].name && o->noperands; i++) {
+        if (bit == 1 << i && !*verbs[i].operands) {
+            text_print(error, "%s takes no '%s'", o->verb, o->operands[0].name);
+            return false;
+        }
     }
     for (int i = 0; i < NROWS; i++) {
         if (seen[i] && !(rows[i].verbs & bit)) {
@@ -574,7 +580,10 @@ bool options_parse(int argc, char **argv, options *o, text *error) {
             return false;
         }
     }
-    return o->help || o->version || !o->verb || (check_verb(o, seen, error) && check_sweeps(o, error));
+    if (o->version || !o->verb) {
+        return true;
+    }
+    return check_verb(o, error) && (o->help || (check_options(o, seen, error) && check_sweeps(o, error)));
 }
 
 void options_free(options *o) {
@@ -586,7 +595,7 @@ void options_help(const char *verb, text *out) {
     for (int i = 0; i < NROWS; i++) {
         char name[64];
         const option_row *row = &rows[i];
-        if (row->kind == O_LATER || !(verb ? row->verbs & bit : row->verbs == ALL || row->verbs == KERNELS)) {
+        if (!(verb ? row->verbs & bit : row->verbs == ALL || row->verbs == KERNELS)) {
             continue;
         }
         if (row->letter) {

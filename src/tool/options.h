@@ -89,7 +89,6 @@ typedef struct verb_row {
     const char *name;
     const char *operands; /* as the help shows them */
     const char *summary;
-    bool is_available;
 } verb_row;
 const verb_row *options_verbs(void);
 

@@ -288,6 +288,21 @@ static void note_mistake(const subject *s, int code) {
     }
 }
 
+/* "give -p N=.. -p K=..": of the params that nobody gave, which the builder took for 1. */
+static void say_missing(const subject *s) {
+    const tg_kernel *k = s->result.kernel;
+    const char *before = "tegula: give";
+    for (int i = 0; i < k->nparams; i++) {
+        if (k->params[i].source == PARAM_PROBLEM && !tg_config_get(&s->config, k->params[i].name, NULL)) {
+            fprintf(stderr, "%s -p %s=..", before, k->params[i].name);
+            before = "";
+        }
+    }
+    if (!*before) {
+        fputs("\n", stderr);
+    }
+}
+
 static int fail_build(const subject *s, int code) {
     const tg_kernel *k = s->result.kernel;
     if (s->why) {
@@ -300,6 +315,7 @@ static int fail_build(const subject *s, int code) {
     fflush(stdout);
     if (!s->keeps_quiet) {
         tg_report(k, stderr);
+        say_missing(s);
     }
     if (k->errors.n == 0 && !k->unmet) {
         return tool_fail_code(code, s->kernel->name);

@@ -74,7 +74,3 @@ int tool_fail_code(int code, const char *doing) {
     const char *said = bug ? bug : tg_error();
     return tool_fail(tool_status(code), "%s: %s", doing, *said ? said : code_text(code));
 }
-
-int verb_not_yet(const options *o) {
-    return tool_fail(STATUS_FAULTY, "%s is not available yet in this version", o->verb);
-}

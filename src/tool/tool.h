@@ -40,6 +40,5 @@ int verb_doctor(const options *o);
 int verb_bench(const options *o);
 int verb_tune(const options *o);
 int verb_pack(const options *o);
-int verb_not_yet(const options *o);
 
 #endif
