@@ -180,3 +180,31 @@ KERNEL(versions_by_hand) {
         }
     }
 }
+
+/* Tile after tile into `out`, whose rows end inside the last tile of a row; `how` 1: tiles reach one column into the next
+ * one, 2: what a tile stores has been another thread's. */
+KERNEL(ragged_tiles) {
+    params(M, N, bm, bn, threads, how);
+    tensor(a, F16, M, N);
+    tensor(out, F32, M, N);
+    grid(1) threads(threads) {
+        shared(s, F16, bm, bn);
+        serial(i, ceildiv(M, bm)) {
+            serial(k, ceildiv(N, bn)) {
+                copy(tile(a, i, k), s, .width = how == 2 ? 0 : 1);
+                if (how == 0) {
+                    copy(s, tile(out, i, k), .width = 1);
+                } else if (how == 1) {
+                    copy(s, from(out, mul(i, bm), mul(k, bn - 1)), .width = 1);
+                } else {
+                    parallel(r, bm, c, bn) {
+                        when(both(lt(add(mul(i, bm), r), M), lt(add(mul(k, bn), c), N))) {
+                            set(at(out, add(mul(i, bm), r), add(mul(k, bn), c)),
+                                f32(at(s, r, sub(bn - 1, c))));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

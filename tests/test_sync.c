@@ -8,7 +8,8 @@
     X(part_of_the_block) \
     X(counting)          \
     X(three_places)      \
-    X(both_views) X(two_types) X(two_passes) X(behind_shared_flag) X(through_global) X(versions_by_hand)
+    X(both_views)        \
+    X(two_types) X(two_passes) X(behind_shared_flag) X(through_global) X(versions_by_hand) X(ragged_tiles)
 #define PROTOTYPE(name) void name(void);
 KERNELS(PROTOTYPE)
 
@@ -215,5 +216,38 @@ Test(sync, through_global) {
     for (int64_t shift = 0; shift < 2; shift++) { /* each thread keeps to its own; then replicas read them */
         expect_barriers("through_global", through_global, TG_CONFIG(threads, 32, shift, shift), 0);
         expect_barriers("through_global", through_global, TG_CONFIG(threads, 64, shift, shift), 1);
+    }
+}
+
+/* ---- successive tiles with a ragged end ------------------------------------------------------------------ */
+
+static void ragged_tiles_by_hand(const ran *r, int64_t N) {
+    for (int64_t at = 0; at < 13 * N; at++) {
+        expect_element(r, 1, at, before(r, 0, at));
+    }
+}
+
+/* The guard of a store keeps each tile to its own columns: with the same threads at the same places nothing has to be
+ * waited for.  Where tiles overlap, or threads hand over, every barrier is needed. */
+Test(sync, tiles_with_a_ragged_end_are_apart) {
+    static const int64_t columns[] = {33, 40, 65}, widths[] = {8, 16, 32}, heights[] = {4, 5, 8};
+    for (int i = 0; i < 3 * 3 * 3; i++) {
+        const int64_t N = columns[i % 3], bn = widths[i / 3 % 3], bm = heights[i / 9];
+        const int64_t threads = i % 2 ? 32 : 64;
+        lowered l = LOWER(machine_of(i), ragged_tiles, M, 13, N, N, bm, bm, bn, bn, threads, threads, how, 0);
+        cr_assert_eq(tally_of(&l).of[THREAD_BARRIER], 0, "%d columns in tiles of %d x %d", (int)N, (int)bm,
+                     (int)bn);
+        ran r = run_both(l, 0);
+        ragged_tiles_by_hand(&r, N);
+        finish_run(&r);
+    }
+}
+
+Test(sync, tiles_that_overlap_or_change_hands_wait) {
+    for (int64_t N = 33; N < 66; N += 16) {
+        expect_no_barrier_to_spare("ragged_tiles", ragged_tiles,
+                                   TG_CONFIG(M, 13, N, N, bm, 5, bn, 16, threads, 32, how, 1), 1);
+        expect_no_barrier_to_spare("ragged_tiles", ragged_tiles,
+                                   TG_CONFIG(M, 13, N, N, bm, 4, bn, 16, threads, 64, how, 2), 2);
     }
 }

@@ -78,8 +78,7 @@ static bool is_common_term(const node *x) {
     return (x->kind == E_VAR || !facts_reads_memory(x)) && is_common(x);
 }
 
-/* Without what both have. */
-static void cancel(affine *a, affine *b) {
+void affine_cancel(affine *a, affine *b) {
     for (int i = a->n - 1; i >= 0; i--) {
         for (int j = 0; j < b->n; j++) {
             if (a->term[i].factor == b->term[j].factor && expr_equal(a->term[i].x, b->term[j].x) &&
@@ -504,12 +503,12 @@ fact facts_apart(const fact_block *block, const fact_access *a, const fact_acces
         !make_side(block, b, unit, &c.b)) {
         return FACT_UNKNOWN;
     }
-    cancel(&c.a.a, &c.b.a);
+    affine_cancel(&c.a.a, &c.b.a);
     c.b.a.constant -= c.a.a.constant;
     c.a.a.constant = 0;
     shorten(&c.a, &c.b);
     const digits_side first = {a, c.a.a, c.a.lanes}, second = {b, c.b.a, c.b.lanes};
-    if (facts_digits_apart(block, &first, &second)) {
+    if (facts_digits_apart(block, &first, &second) || facts_indices_apart(block, a, b)) {
         return FACT_YES;
     }
     collect_terms(&c, &c.a);

@@ -8,7 +8,10 @@
  *
  * From the largest factor down: a difference that the smaller digits cannot make up for must be 0.  Where that
  * holds for digits that tell the threads apart, two threads never meet.  Digits which are more than the number of
- * the thread, tid / 16 and tid % 4, are worked out for every thread; loops are never enumerated. */
+ * the thread, tid / 16 and tid % 4, are worked out for every thread; loops are never enumerated.
+ *
+ * Where rows are ragged, only the guard of an access keeps it from reaching into the next row.  Accesses that are kept
+ * inside their rows meet only where every index is the same: then each index is read as such a number. */
 #include "codegen/facts_point.h"
 
 #include <string.h>
@@ -51,9 +54,24 @@ static void narrow_below(int64_t factor, int64_t constant, int64_t *lo, int64_t 
     }
 }
 
+/* A comparison that holds, or with `negated` does not, as a form that is below 0; false where it is none. */
+static bool below_zero(const node *condition, bool negated, affine *out) {
+    const tg_op op = condition->op;
+    const bool below = (op == TG_LT || op == TG_LE) != negated,
+               or_equal = (op == TG_LE || op == TG_GE) != negated;
+    affine less;
+    if ((op != TG_LT && op != TG_LE && op != TG_GT && op != TG_GE) ||
+        !affine_of(condition->arg[below ? 0 : 1], out) || !affine_of(condition->arg[below ? 1 : 0], &less) ||
+        !affine_subtract(out, &less)) {
+        return false;
+    }
+    out->constant -= or_equal;
+    return true;
+}
+
 /* The range of variable x where a condition holds, or with `negated` does not. */
 static void narrow(const node *condition, bool negated, const node *x, int64_t *lo, int64_t *hi) {
-    affine d, right;
+    affine d;
     condition = facts_meaning(condition);
     if (condition->kind != E_OP) {
         return;
@@ -62,25 +80,25 @@ static void narrow(const node *condition, bool negated, const node *x, int64_t *
         narrow(condition->arg[0], negated, x, lo, hi);
         narrow(condition->arg[1], negated, x, lo, hi);
     }
-    const tg_op op = condition->op;
-    if ((op != TG_LT && op != TG_LE && op != TG_GT && op != TG_GE) || !affine_of(condition->arg[0], &d) ||
-        !affine_of(condition->arg[1], &right) || !affine_subtract(&d, &right) || d.n != 1 ||
-        d.term[0].x->kind != E_VAR || d.term[0].x->var != x->var) {
-        return;
+    if (below_zero(condition, negated, &d) && d.n == 1 && d.term[0].x->kind == E_VAR &&
+        d.term[0].x->var == x->var) {
+        narrow_below(d.term[0].factor, d.constant, lo, hi);
     }
-    const bool below = (op == TG_LT || op == TG_LE) != negated,
-               or_equal = (op == TG_LE || op == TG_GE) != negated;
-    const int64_t sign = below ? 1 : -1;
-    narrow_below(sign * d.term[0].factor, sign * d.constant - or_equal, lo, hi);
 }
 
 bool facts_term_range(const fact_access *access, const node *x, int64_t factor, int64_t *lo, int64_t *hi) {
+    const bool is_part = x->kind == E_OP && x->op == TG_QUO && type_is_integer(x->type) &&
+                         x->arg[1]->kind == E_CONST && x->arg[1]->ival > 0;
+    const node *v = is_part ? facts_plain(x->arg[0]) : x;
+    const int64_t parts = is_part ? x->arg[1]->ival : 1;
     int64_t product;
-    *lo = x->lo;
-    *hi = x->hi;
-    for (int i = 0; i < access->n && x->kind == E_VAR; i++) {
-        narrow(access->guard[i].condition, access->guard[i].negated, x, lo, hi);
+    *lo = v->lo;
+    *hi = v->hi;
+    for (int i = 0; i < access->n && v->kind == E_VAR; i++) {
+        narrow(access->guard[i].condition, access->guard[i].negated, v, lo, hi);
     }
+    *lo = *lo / parts > x->lo ? *lo / parts : x->lo;
+    *hi = *hi / parts < x->hi ? *hi / parts : x->hi;
     return facts_multiply(factor, *lo, &product) && facts_multiply(factor, *hi, &product);
 }
 
@@ -291,4 +309,101 @@ bool facts_digits_apart(const fact_block *block, const digits_side *a, const dig
     add_terms(&w, b, false);
     sort(&w);
     return find_equal(&w) || has_all_axes(&w) || (w.nthreads > 0 && are_told_apart(&w));
+}
+
+/* ---- index by index ------------------------------------------------------------------------------------ */
+
+/* Does a condition that holds, or with `negated` does not, show that x <= 0?  A form that is below 0 and a multiple of
+ * the lanes, as of a wide access in a row of whole ones, is below by so many. */
+static bool shows(const node *condition, bool negated, const affine *x, int64_t lanes) {
+    affine rest = *x, below;
+    int64_t lo, hi;
+    condition = facts_meaning(condition);
+    if (condition->kind != E_OP) {
+        return false;
+    }
+    if (condition->op == (negated ? TG_EITHER : TG_BOTH)) {
+        return shows(condition->arg[0], negated, x, lanes) || shows(condition->arg[1], negated, x, lanes);
+    }
+    return below_zero(condition, negated, &below) && affine_subtract(&rest, &below) &&
+           affine_bounds(&rest, &lo, &hi) && hi <= lanes &&
+           (hi <= 1 || affine_aligned(&below, lanes) == FACT_YES);
+}
+
+static bool is_at_most_zero(const fact_access *access, const affine *x) {
+    int64_t lo, hi;
+    bool shown = affine_bounds(x, &lo, &hi) && hi <= 0;
+    for (int i = 0; i < access->n && !shown; i++) {
+        shown = shows(access->guard[i].condition, access->guard[i].negated, x, access->ref->lanes);
+    }
+    return shown;
+}
+
+static int64_t lanes_along(const node *ref, int d) {
+    return d == ref->n - 1 ? ref->lanes : 1;
+}
+
+/* All elements of the access lie between 0 and the extent in dimension d. */
+static bool stays_inside(const fact_access *access, int d) {
+    const affine zero = {.n = 0};
+    affine index, below = zero;
+    if (!affine_of(access->ref->arg[d], &index) || !affine_subtract(&below, &index)) {
+        return false;
+    }
+    index.constant += lanes_along(access->ref, d) - access->ref->buffer->dim[d];
+    return is_at_most_zero(access, &below) && is_at_most_zero(access, &index);
+}
+
+/* Elements of one type in one shape, each in its row, plane and so on. */
+static bool have_indices(const fact_access *a, const fact_access *b) {
+    const buffer *x = a->ref->buffer, *y = b->ref->buffer;
+    bool good = x->type == y->type && x->rank == y->rank && x->rank > 1;
+    for (int d = 1; d < x->rank && good; d++) {
+        good = x->dim[d] == y->dim[d] && stays_inside(a, d) && stays_inside(b, d);
+    }
+    return good;
+}
+
+static bool make_index(const fact_access *access, int d, digits_side *s) {
+    *s = (digits_side){.access = access, .lanes = lanes_along(access->ref, d)};
+    return affine_of(access->ref->arg[d], &s->a) && affine_rejoin(&s->a);
+}
+
+/* What dimension d says of threads that meet there; true when none do.  `stride` keeps dimensions apart. */
+static bool note_dimension(numbers *all, int d, int64_t stride) {
+    digits_side a, b;
+    if (!make_index(all->a->access, d, &a) || !make_index(all->b->access, d, &b)) {
+        return false;
+    }
+    affine_cancel(&a.a, &b.a);
+    numbers w = {.block = all->block, .a = &a, .b = &b};
+    add_terms(&w, &a, true);
+    add_terms(&w, &b, false);
+    sort(&w);
+    if (find_equal(&w)) {
+        return true;
+    }
+    for (int i = 0; i < w.nthreads && all->n < DIGITS; i++) {
+        digit *to = &all->item[all->n++];
+        *to = *w.of_threads[i];
+        to->factor *= stride;
+        all->of_threads[all->nthreads++] = to;
+    }
+    return false;
+}
+
+bool facts_indices_apart(const fact_block *block, const fact_access *a, const fact_access *b) {
+    const digits_side first = {.access = a}, second = {.access = b};
+    numbers all = {.block = block, .a = &first, .b = &second};
+    int64_t stride = 1;
+    if (!have_indices(a, b)) {
+        return false;
+    }
+    for (int d = a->ref->n - 1; d >= 0; d--) {
+        if (note_dimension(&all, d, stride)) {
+            return true;
+        }
+        stride *= d > 0 ? a->ref->buffer->dim[d] : 1;
+    }
+    return all.nthreads > 0 && (has_all_axes(&all) || are_told_apart(&all));
 }

@@ -37,6 +37,9 @@ bool affine_bounds(const affine *a, int64_t *lo, int64_t *hi);
 /* x / 16 * 128 + x % 16 * 8 is 8 * x; false when it leaves 64 bits. */
 bool affine_rejoin(affine *a);
 
+/* Without the terms that both have and that are one number in both. */
+void affine_cancel(affine *a, affine *b);
+
 /* What a term lies in wherever the access is made; false where its product with the factor may leave 64 bits. */
 bool facts_term_range(const fact_access *access, const node *x, int64_t factor, int64_t *lo, int64_t *hi);
 
@@ -48,5 +51,7 @@ typedef struct digits_side {
 } digits_side;
 /* True: shown that no two threads meet, one in a and the other in b.  False says nothing. */
 bool facts_digits_apart(const fact_block *block, const digits_side *a, const digits_side *b);
+/* The same of accesses that their guards keep inside the rows of one buffer, index by index. */
+bool facts_indices_apart(const fact_block *block, const fact_access *a, const fact_access *b);
 
 #endif
