@@ -11,6 +11,7 @@
  *   wrong   writes a byte to where its first parameter points      hang   never ends, nor does who waits for it
  *   fail    an illegal address: the context is lost                big    too many resources for a launch
  *   gone    as fail, and no process finds a device again (the file that FAKE_CUDA_GONE names is made)
+ *   check   its first check() fails, of which its second parameter is the record
  *
  * FAKE_CUDA_AFTER: how many launches of a process that would hang or fail go well before.
  *
@@ -194,6 +195,9 @@ static api_result launch_in_mood(unsigned threads, void **arguments, bool is_rec
     }
     if (has_mood(threads, "wrong")) {
         *(volatile char *)first = (char)0x55;
+    }
+    if (has_mood(threads, "check")) {
+        **(volatile unsigned **)arguments[1] = 1;
     }
     is_hung = is_hung || has_mood(threads, "hang");
     if (has_mood(threads, "gone")) {

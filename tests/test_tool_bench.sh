@@ -198,6 +198,22 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
     expect 1 "^FAILED unchanged: the launch did not end in 2 s$" run -k $kernels unchanged -p num_threads=96 --timeout 2
     unset FAKE_CUDA_AFTER
 
+    # A check() that fails is a failure whatever came out.
+    cat >"$work/guard.c" <<'C'
+#include <tegula/kernel.h>
+KERNEL(guard) {
+    params(n);
+    tensor(x, F32, n);
+    grid(p, 1) threads(t, 64) { check(lt(at(x, t), 2.0), "x is below 2"); }
+}
+C
+    FAKE_CUDA=
+    expect 0 "^ok guard: it writes nothing" run -k "$work/guard.c" guard -p n=64
+    FAKE_CUDA="64:check"
+    expect 1 "^FAILED guard \(check failed\): it writes nothing" run -k "$work/guard.c" guard -p n=64
+    holds "with its place" grep -q "guard.c:5: check failed: x is below 2" "$work/out"
+    expect 1 '"result": "FAILED"' run -k "$work/guard.c" guard -p n=64 --json
+
     # The last line says so.
     FAKE_CUDA="96:hang 64:fail 128:big 256:gone" FAKE_CUDA_GONE=$work/gone
     export FAKE_CUDA_GONE

@@ -336,7 +336,7 @@ static int judge(const options *o, const subject *s, arguments *all, outcome *ou
             return status;
         }
     }
-    out->is_good = compare_all(o, s, all, out) && !out->has_findings;
+    out->is_good = compare_all(o, s, all, out) && !out->has_findings && !out->gpu.failed_check[0];
     if (o->json) {
         print_json(s, out, out->is_good, &out->report);
     } else {
