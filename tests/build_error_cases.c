@@ -712,7 +712,8 @@ CASE(a_fragment_outside_parallel, NO_CONFIG,
 }
 
 CASE(a_fragment_read_outside_parallel, NO_CONFIG,
-     "case.c:7: error: 'f' is spread over the threads: touch its elements inside parallel\n")
+     "case.c:7: error: 'f' is spread over the threads: read its elements inside parallel, or copy it to a "
+     "shared buffer, which every thread can read\n")
 #line 1 "case.c"
 {
     tensor(a, F16, 64);
@@ -2204,6 +2205,27 @@ CASE(a_reducer_accumulated_after_finalize, NO_CONFIG,
         finalize(r);
         parallel(i, 8)
             accum(at(r, i), 1);
+    }
+}
+
+CASE(a_reducer_that_decides, NO_CONFIG,
+     "case.c:10: error: 'r' is spread over the threads: read its elements inside parallel, or copy it to a "
+     "shared buffer, which every thread can read\n")
+#line 1 "case.c"
+{
+    tensor(a, F16, 64);
+    tensor(y, F32, 8, 16);
+    (void)a, (void)y;
+    grid(p, 4) threads(32) {
+        reducer(r, SUM, F32);
+        shared(total, F32);
+        clear(r);
+        finalize(r);
+        when(gt(r, 0))
+            fill(y, 1);
+        copy(r, total);
+        when(gt(total, 0)) /* as the message says */
+            fill(y, 1);
     }
 }
 

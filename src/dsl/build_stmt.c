@@ -70,17 +70,38 @@ static bool element_inside(tg_kernel *k, const node *ref) {
     return true;
 }
 
+/* Is it an element that one thread holds, where all of them stand? */
+static bool out_of_reach(tg_kernel *k, const buffer *b) {
+    return (b->space == TG_FRAGMENT || b->space == TG_REDUCER) && !build_enclosing(k, TG_PARALLEL);
+}
+
 static bool check_element(tg_kernel *k, const node *ref, bool guarded) {
     buffer *b = ref->buffer;
     if (!buffer_exists(k, ref->at, b)) {
         return false;
     }
-    if ((b->space == TG_FRAGMENT || b->space == TG_REDUCER) && !build_enclosing(k, TG_PARALLEL)) {
+    if (out_of_reach(k, b)) {
         diag_error(&k->errors, ref->at, "'%s' is spread over the threads: touch its elements inside parallel",
                    b->name);
         return false;
     }
     return guarded || element_inside(k, ref);
+}
+
+/* Here rather than at the place itself, since a place that is written has no such way out. */
+static bool check_load(tg_kernel *k, const node *ref) {
+    if (build_poisoned(ref) || !buffer_exists(k, ref->at, ref->buffer)) {
+        return build_poisoned(ref);
+    }
+    if (out_of_reach(k, ref->buffer)) {
+        diag_error(
+            &k->errors, ref->at,
+            "'%s' is spread over the threads: read its elements inside parallel, or copy it to a shared "
+            "buffer, which every thread can read",
+            ref->buffer->name);
+        return false;
+    }
+    return true;
 }
 
 static bool check_node(tg_kernel *k, tg_loc at, node *x, bool guarded) {
@@ -92,9 +113,10 @@ static bool check_node(tg_kernel *k, tg_loc at, node *x, bool guarded) {
     case E_BUFFER:
     case E_REGION:
         return buffer_exists(k, at, x->buffer);
+    case E_LOAD:
+        return check_load(k, x->arg[0]);
     case E_POISON:
     case E_CONST:
-    case E_LOAD:
     case E_OP:
     case E_CHOOSE:
     case E_CAST:

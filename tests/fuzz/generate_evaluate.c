@@ -736,7 +736,7 @@ static int64_t bytes_of(const program *p, int b) {
 
 static bool is_launchable(const program *p) {
     for (int i = 0; i < p->nsizes; i++) {
-        if (size_value(p, i) < 0 || size_value(p, i) > 1 << 20) {
+        if (size_value(p, i) < 0 || size_value(p, i) > 1 << 22) {
             return false;
         }
     }
