@@ -32,6 +32,7 @@ expect 2 "unknown target 'sm_91', did you mean sm_90\?" emit thread_naive --targ
 expect 2 "unknown stage 'cud', did you mean cuda\?" emit thread_naive --stage cud
 expect 2 "expected an integer from 0" run thread_naive --seed -1
 expect 2 "expected a number of seconds" run thread_naive --timeout never
+expect 2 "seconds above 0, and 1000000 at most" run thread_naive --timeout 1e9
 expect 2 "cache lis: expected list, stat, verify, prune or clear, did you mean list\?" cache lis
 expect 2 "bench needs kernels, --suite, --replay or --jit" bench
 expect 3 "tune times kernels on a GPU, and there is none" tune thread_naive --device sim
@@ -46,6 +47,9 @@ expect 0 "^tegula [0-9]+\.[0-9]+\.[0-9]+$" --version
 
 expect 2 "has 'M', which 'thread_naive' does not ask for" emit thread_naive -p M=3
 expect 2 "^tegula: give -p n=\.\. -p dtype=\.\.$" emit good -k $mistakes
+for rows in -1 2147483648 1.5 nan; do
+    expect 2 "-p rows: an extent is an integer from 0 to 2147483647" run softmax -p rows=$rows --device sim
+done
 expect 2 "^tegula: give -p n=\.\.$" run good -k $mistakes -p dtype=f16 --device sim
 expect 2 "did you mean 'block_n'" emit thread_naive -p blok_n=3
 expect 2 "has no 'n', a parameter of 'good'" emit good -k $mistakes -p dtype=f16

@@ -6,7 +6,11 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { MANY_BARRIERS = 16, MANY_WARPS = 16 };
+enum { MANY_BARRIERS = 16, MANY_WARPS = 16 }; /* from where on caution_of() speaks of them */
+
+/* A result of arithmetic can be used after 4 cycles, and a multiprocessor has 4 schedulers (CUDA programming guide,
+ * "Multiprocessor Level" and "Compute Capability 7.x", so until 9.0).  A barrier is taken to cost what an access to
+ * shared memory costs (devices.yaml): no measurement stands behind that. */
 enum { SUM_CYCLES = 4, BARRIER_CYCLES = 30, SCHEDULERS = 4 };
 
 /* ---- parts --------------------------------------------------------------------------------------------- */

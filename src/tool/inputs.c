@@ -237,11 +237,11 @@ static int make_scalar(const options *o, const subject *s, int number, argument 
     const subject_scalar *given = subject_scalar_named(s, a->name);
     const row_input how = input_for(s, a);
     if (a->is_extent) {
-        const double x = given ? given->real : how.kind == INPUT_CONSTANT ? how.low : -1;
-        if (x < 0) {
+        const double x = given ? given->real : how.low;
+        if (!given && how.kind != INPUT_CONSTANT) {
             return tool_fail(STATUS_FAULTY, "the extent '%s' has no value: give -p %s=N", a->name, a->name);
         }
-        if (x > INT32_MAX || x != floor(x)) {
+        if (!(x >= 0 && x <= INT32_MAX) || x != floor(x)) {
             return tool_fail(STATUS_FAULTY, "-p %s: an extent is an integer from 0 to %d", a->name,
                              INT32_MAX);
         }

@@ -313,10 +313,12 @@ static bool device_option(options *o, const char *word, text *error) {
 }
 
 static bool seconds_option(const option_row *row, const char *word, double *seconds, text *error) {
+    static const double most = 1e6;
     char *end;
     *seconds = strtod(word, &end);
-    if (end == word || *end || !(*seconds > 0) || *seconds > 1e6) {
-        text_print(error, "--%s %s: expected a number of seconds above 0", row->name, word);
+    if (end == word || *end || !(*seconds > 0) || *seconds > most) {
+        text_print(error, "--%s %s: expected a number of seconds above 0, and %.0f at most", row->name, word,
+                   most);
         return false;
     }
     return true;
