@@ -114,3 +114,33 @@ KERNEL(mixed_loop) {
         set(at(y, t), sum);
     }
 }
+
+/* Reads, then adds up alone, then with others. */
+KERNEL(reads_then_joins) {
+    tensor(weight, F32, N, N);
+    tensor(x, F32, N);
+    tensor(y, F32, 1);
+    constant(weight);
+    grid(p, 1) threads(t, N) {
+        local(column, F32, 4);
+        local(sum, F32);
+        set(sum, 0.0);
+        serial(k, 4)
+            set(at(column, k), mul(at(weight, k, t), at(x, t)));
+        serial(k, 4)
+            accum(sum, at(column, k));
+        let(all, allreduce(SUM, sum, t));
+        when(eq(t, 0))
+            set(at(y, 0), all);
+    }
+}
+
+/* Reads and writes in one statement, to its end. */
+KERNEL(reads_as_it_writes) {
+    tensor(x, F32, 4 * N);
+    tensor(y, F32, 4 * N);
+    grid(p, 1) threads(t, N) {
+        serial(k, 4)
+            set(at(y, mad(k, N, t)), at(x, mad(k, N, t)));
+    }
+}

@@ -6,16 +6,17 @@
 #include "runtime/nvrtc.h"
 
 tg_builder constant_first, constant_last, constant_after, all_constant, half_of_them, constant_but_aliased,
-    checks_first, mixed_loop;
+    checks_first, mixed_loop, reads_then_joins, reads_as_it_writes;
 
 static const struct {
     const char *name;
     tg_builder *build;
 } kernels[] = {
-    {"constant_first", constant_first}, {"constant_last", constant_last},
-    {"constant_after", constant_after}, {"all_constant", all_constant},
-    {"half_of_them", half_of_them},     {"constant_but_aliased", constant_but_aliased},
-    {"checks_first", checks_first},     {"mixed_loop", mixed_loop},
+    {"constant_first", constant_first},     {"constant_last", constant_last},
+    {"constant_after", constant_after},     {"all_constant", all_constant},
+    {"half_of_them", half_of_them},         {"constant_but_aliased", constant_but_aliased},
+    {"checks_first", checks_first},         {"mixed_loop", mixed_loop},
+    {"reads_then_joins", reads_then_joins}, {"reads_as_it_writes", reads_as_it_writes},
 };
 enum { KERNELS = sizeof kernels / sizeof kernels[0] };
 
@@ -76,7 +77,7 @@ Test(dependent, only_where_it_is_asked_for_and_the_target_has_it) {
 
 Test(dependent, constants_are_read_before_the_wait) {
     lowered l = lower_early("constant_first", constant_first);
-    EXPECT_ORDER(&l, "launch_dependents();", "weight[t]", "grid_wait();", "x[t]", "y[t] =");
+    EXPECT_ORDER(&l, "weight[t]", "grid_wait();", "x[t]", "y[t] =");
     finish(&l);
     l = lower_early("all_constant", all_constant);
     EXPECT_ORDER(&l, "weight[t] * scale[t]", "grid_wait();", "y[t] =");
@@ -107,6 +108,23 @@ Test(dependent, what_another_statement_needs_stays_behind_it) {
 Test(dependent, the_wait_is_in_no_branch) {
     lowered l = lower_early("half_of_them", half_of_them);
     EXPECT_ORDER(&l, "\n    grid_wait();", "\n    if (t < 32)");
+    finish(&l);
+}
+
+/* Earlier, blocks of the next launch would take room only to wait. */
+Test(dependent, the_next_launch_is_let_in_when_the_block_has_read) {
+    lowered l = lower_early("constant_first", constant_first);
+    EXPECT_ORDER(&l, "x[t]", "\n    launch_dependents();", "y[t] =");
+    finish(&l);
+    l = lower_early("reads_then_joins", reads_then_joins);
+    EXPECT_ORDER(&l, "weight[", "sum += column[", "\n    launch_dependents();", "__shfl_xor_sync",
+                 "__syncthreads", "y[0] =");
+    finish(&l);
+    l = lower_early("mixed_loop", mixed_loop);
+    EXPECT_ORDER(&l, "for (int k", "\n    launch_dependents();", "y[t] =");
+    finish(&l);
+    l = lower_early("reads_as_it_writes", reads_as_it_writes);
+    EXPECT_ORDER(&l, "grid_wait();", "\n    launch_dependents();", "for (int k");
     finish(&l);
 }
 
@@ -217,6 +235,8 @@ Test(dependent, a_wait_too_late_is_found) {
                                                "read of 'y[0]'",
                                                "'weight[0]'",
                                                "thread 0 checks",
+                                               "read of 'x[0]'",
+                                               "read of 'x[0]'",
                                                "read of 'x[0]'"};
     for (int i = 0; i < KERNELS; i++) {
         lowered l = lower_early(kernels[i].name, kernels[i].build);

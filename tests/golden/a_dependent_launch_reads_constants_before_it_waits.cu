@@ -3,8 +3,8 @@ extern "C" __global__ void __launch_bounds__(64) a_dependent_launch_reads_consta
     const f16 *x, // [64]
     f16 *y) { // [64]
     const int t = threadIdx.x;
-    launch_dependents(); // the next launch may start
     const float factor = (float)weight[t];
     grid_wait(); // the launches before have ended
+    launch_dependents(); // the next launch may start
     y[t] = (f16)(factor * (float)x[t]);
 }
