@@ -17,6 +17,23 @@ expect 0 "^ok shaped" run shaped -k $steps --device sim --save "$work/saved"
 cp "$work/saved/y.npy" "$work/other.npy"
 expect 1 "^FAILED shaped" run shaped -k $steps -p factor=2 --device sim --in x="$work/other.npy"
 
+# What the simulator notes of one step is not forgotten for what it notes of the next.
+cat >"$work/twice.c" <<'C'
+#include <tegula/kernel.h>
+KERNEL(before) {
+    tensor(y, F32, 4);
+    grid(1) threads(tid, 64) set(at(y, 0), 1);
+}
+KERNEL(after) {
+    tensor(y, F32, 4);
+    tensor(z, F32, 4);
+    grid(1) threads(tid, 64) { set(at(z, mod(tid, 4)), at(y, 0)); }
+}
+C
+echo 'after: {steps: [fill y 0, before, after]}' >"$work/twice.yaml"
+expect 0 "^twice.c:4: note: " run after -k "$work/twice.c" --device sim
+holds "the notes of every step are told" grep -q "^twice.c:9: note: " "$work/out"
+
 # $1: steps of add_up instead; $2: what must be said
 refused() {
     cp $steps "$work/s.so"

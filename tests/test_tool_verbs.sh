@@ -6,7 +6,7 @@ json_is_whole() { ! command -v python3 >/dev/null || python3 -m json.tool <"$wor
 
 # ---- help -------------------------------------------------------------------------------------------------
 
-expect 0 "^ +tegula list +kernels" help
+expect 0 "^ +tegula list +\[KERNEL\.\.\] +kernels" help
 expect 0 "^tegula run KERNEL" help run
 expect 2 "unknown command halp" halp
 

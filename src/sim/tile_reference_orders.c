@@ -163,17 +163,6 @@ static void compare(const tg_kernel *k, const witness_arg *args, const unsigned 
 
 /* ---- both runs ----------------------------------------------------------------------------------------- */
 
-static void merge(findings *into, const findings *from) {
-    for (int i = 0; i < from->n; i++) {
-        const finding *x = &from->item[i];
-        finding *f = findings_add(into, x->kind, x->at, x->other);
-        if (f != NULL && f->count == 1) {
-            *f = *x;
-            into->total += x->count - 1;
-        }
-    }
-}
-
 static bool gave_up(const findings *f) {
     for (int i = 0; i < f->n; i++) {
         if (f->item[i].kind == FINDING_LIMIT) {
@@ -188,7 +177,7 @@ static int run_other(tg_kernel *k, int nargs, witness_arg *args, reference_optio
     reference_result result;
     options.backwards = !options.backwards;
     const int status = tile_reference_run(k, nargs, args, &options, &result, error);
-    merge(all, &result.findings);
+    findings_join(all, &result.findings);
     reference_free(&result);
     return status;
 }
@@ -212,7 +201,7 @@ int tile_reference_orders(tg_kernel *k, int nargs, witness_arg *args, const refe
     if (status == TG_OK) {
         const findings found = result->findings;
         status = tile_reference_run(k, nargs, args, options, result, error);
-        merge(&result->findings, &found);
+        findings_join(&result->findings, &found);
     }
     if (status == TG_OK && !gave_up(&result->findings)) {
         compare(k, args, other, &result->findings);

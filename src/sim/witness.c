@@ -49,6 +49,17 @@ finding *findings_add(findings *f, finding_kind kind, tg_loc at, tg_loc other) {
     return x;
 }
 
+void findings_join(findings *f, const findings *others) {
+    for (int i = 0; i < others->n; i++) {
+        const finding *x = &others->item[i];
+        finding *joined = findings_add(f, x->kind, x->at, x->other);
+        if (joined != NULL && joined->count == 1) {
+            *joined = *x;
+            f->total += x->count - 1;
+        }
+    }
+}
+
 const char *finding_name(finding_kind kind) {
     switch (kind) {
     case FINDING_RACE:

@@ -51,6 +51,8 @@ typedef struct findings {
 
 /* Adds one, merging with an earlier one of the same kind and places; returns the entry, NULL when full. */
 finding *findings_add(findings *f, finding_kind kind, tg_loc at, tg_loc other);
+/* Those of another run of the same launch, or of the next launch; what both have is counted once. */
+void findings_join(findings *f, const findings *others);
 const char *finding_name(finding_kind kind); /* "race", "out of bounds", .. */
 /* True when any entry makes the run a failure (everything but FINDING_NOTE; that too when strict). */
 bool findings_failed(const findings *f, bool strict);

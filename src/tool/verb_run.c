@@ -48,7 +48,7 @@ static int simulate(const options *o, const subject *s, arguments *all, outcome 
     for (int i = 0; i < s->nsteps && !status && !findings_failed(&out->sim.findings, o->strict); i++) {
         sim_result one = {0};
         status = simulate_step(o, &s->steps[i], all, &one);
-        out->sim.findings = one.findings.total ? one.findings : out->sim.findings;
+        findings_join(&out->sim.findings, &one.findings);
         out->sim.warp_instructions += one.warp_instructions;
         out->sim.barriers += one.barriers;
         out->sim.blocks += one.blocks;
