@@ -56,6 +56,20 @@ KERNEL(once_beside_one_thread) {
     }
 }
 
+/* A thread reads `run` numbers, 8 at a time; so many rows lie across neighbouring lanes. */
+KERNEL(once_in_runs) {
+    tunables(run, 8, rows, 1);
+    tensor(x, F16, 2 * rows, 32 * run);
+    tensor(y, F16, 2 * rows, 32 * run);
+    grid(b, 2) threads(r, rows, t, 32) {
+        local(numbers, F16, run);
+        vectorized(k, run)
+            set(at(numbers, k), at(x, mad(b, rows, r), mad(t, run, k)));
+        vectorized(k, run)
+            set(at(y, mad(b, rows, r), mad(t, run, k)), at(numbers, k));
+    }
+}
+
 /* Neighbouring blocks share half of what they read. */
 KERNEL(again_in_windows) {
     tensor(x, F32, 256);

@@ -4,7 +4,7 @@
 
 /* clang-format off */
 #define KERNELS(X)                                                                                         \
-    X(once_in_tiles) X(once_pipelined) X(once_beside_one_thread) X(again_in_windows) X(once_in_windows) X(again_in_a_loop)           \
+    X(once_in_tiles) X(once_pipelined) X(once_beside_one_thread) X(once_in_runs) X(again_in_windows) X(once_in_windows) X(again_in_a_loop)           \
     X(again_at_two_places) X(again_through_a_table) X(again_by_replicas) X(meet_in_rows) X(meet_not)       \
     X(meet_in_a_loop)
 /* clang-format on */
@@ -83,6 +83,23 @@ Test(once, only_wide_loads_of_what_is_read_once_go_past_the_cache) {
     const char *narrow = l.made.cuda.text.s;
     cr_assert_eq(count(narrow, "load_once") + count(narrow, "read once"), 0, "%s", narrow);
     finish(&l);
+}
+
+/* What a load leaves of its sectors, the next one finds in the cache. */
+Test(once, loads_that_share_sectors_leave_them_in_the_cache) {
+    static const struct {
+        int64_t run, rows;
+        bool past_cache;
+    } cases[] = {{8, 1, true},  {16, 1, false}, {64, 1, false}, {8, 4, true}, {16, 4, false},
+                 {8, 16, true}, {8, 32, false}, {4, 1, true},   {4, 8, true}, {4, 16, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        lowered l = LOWER("sm_80", once_in_runs, run, cases[i].run, rows, cases[i].rows);
+        expect_agreement(&l, 0);
+        expect_reading(&l, "x", NULL);
+        cr_assert_eq(count(l.made.cuda.text.s, "= load_once(") > 0, cases[i].past_cache,
+                     "run %d, %d rows: %s", (int)cases[i].run, (int)cases[i].rows, l.made.cuda.text.s);
+        finish(&l);
+    }
 }
 
 /* In a loop of many steps loads that keep their order cost more than the cache brings. */

@@ -3,6 +3,7 @@
  *     cuda_print.c    the kernel: comment, signature, declarations
  *     cuda_stmt.c     one statement after the other
  *     cuda_expr.c     values and places
+ *     cuda_once.c     which loads leave the first-level cache alone
  *     cuda_lines.c    lines, the map to the DSL, #line
  *     cuda_names.c    unique, legal identifiers
  *     cuda_prelude.c  the parts of templates/ that the kernel turned out to use
@@ -100,7 +101,7 @@ typedef struct printer {
     const char *lanes;     /* name of the mask of existing lanes, where it is no constant */
     bool needs_lanes;
     bool shared_is_arena;         /* shared buffers are places in one array of bytes */
-    int long_loops;               /* around the statement being printed: see PAST_CACHE_STEPS */
+    int long_loops;               /* around the statement being printed: see cuda_once.c */
     const char *lane;             /* while a wide statement is spelled out: the name of its lane counter */
     uint32_t used[PRELUDE_PARTS]; /* tags */
 } printer;
@@ -116,11 +117,10 @@ const char *cuda_declare(printer *p, const char *wish);
 cuda_name *cuda_scope_open(const printer *p);
 void cuda_scope_close(printer *p, cuda_name *mark);
 
-/* Loads of at least PAST_CACHE_BYTES of what is read once go past the first-level cache, outside loops of more than
- * PAST_CACHE_STEPS: they keep their order, and where many steps follow each other it is worth more that the CUDA
- * compiler may move loads up (H200: 1 x 448 threads a row, 4 steps, 31.3 us become 27.7; 2 x 32, 56 steps, 29.9
- * become 33.5). */
-enum { PAST_CACHE_BYTES = 8, PAST_CACHE_STEPS = 16 };
+/* Does the load of so many bytes a lane leave the first-level cache alone?  Asked where long_loops is what stands
+ * around it. */
+bool cuda_reads_once(const printer *p, const node *ref, int64_t bytes);
+bool cuda_is_long(const thread_stmt *loop);
 
 /* How a value is used decides what may be left out. */
 enum {

@@ -61,16 +61,8 @@ static void word_address(printer *p, const node *ref, const char *qualifier) {
     }
 }
 
-/* What no other load of the launch reads goes past the first-level cache; but load_once() goes through the one of
- * what nobody writes. */
-static bool is_read_once(const printer *p, const node *ref) {
-    const buffer *root = buffer_root(ref->buffer);
-    return root->space == TG_GLOBAL && root->read_once && access_bytes(ref) >= PAST_CACHE_BYTES &&
-           p->long_loops == 0 && (!p->t->waits || thread_is_constant(root));
-}
-
 static void word_load(printer *p, const node *ref) {
-    const bool once = is_read_once(p, ref);
+    const bool once = cuda_reads_once(p, ref, access_bytes(ref));
     if (once) {
         cuda_use(p, PRELUDE_LOAD_ONCE, access_bytes(ref) == 16 ? TAG_16 : TAG_8);
     }
@@ -466,7 +458,7 @@ static void loop(printer *p, const thread_stmt *s) {
     text_print(out, "; ++%s)", name);
     p->var_name[v->id] = name;
     const bool braces = needs_braces(&s->body);
-    const bool is_long = s->unroll != UNROLL_FULL && s->extent->hi > PAST_CACHE_STEPS;
+    const bool is_long = cuda_is_long(s);
     p->long_loops += is_long;
     body(p, &s->body, s->at, braces);
     p->long_loops -= is_long;

@@ -2,7 +2,7 @@
  *
  * Reads the kernel as recorded, and the layouts of its fragments.  Leaves buffer.read_once, and in buffer.reread why
  * it is not set; the printer makes wide loads of such tensors leave the first-level cache alone, which then keeps
- * what is read again (but see PAST_CACHE_STEPS).
+ * what is read again (but see cuda_once.c).
  *
  *     matrix[pid_n * 4 + i, pid_k * 512 + k]     each index gives back its variables: read once
  *     vector[              pid_k * 512 + k]      the same for each pid_n: read again

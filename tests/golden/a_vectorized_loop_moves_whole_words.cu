@@ -6,7 +6,7 @@ extern "C" __global__ void __launch_bounds__(32) a_vectorized_loop_moves_whole_w
 
     #pragma unroll
     for (int k_piece = 0; k_piece < 2; ++k_piece)
-        *(uint4 *)&words[k_piece * 8] = load_once((const uint4 *)&x[row * 16 + k_piece * 8]);
+        *(uint4 *)&words[k_piece * 8] = *(const uint4 *)&x[row * 16 + k_piece * 8];
     for (int k = 0; k < 16; ++k)
         words[k] = words[k] + words[15 - k];
     #pragma unroll
