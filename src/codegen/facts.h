@@ -45,6 +45,8 @@ fact facts_inside(const node *x, int64_t lo, int64_t hi);
 fact facts_aligned(const node *x, int64_t n);
 /* A condition holds at all times (YES), never (NO), or neither is shown. */
 fact facts_truth(const node *condition);
+/* The same of a comparison where another one holds. */
+fact facts_truth_given(const node *condition, const node *known);
 
 /* ---- values that all threads of a block share ---------------------------------------------------------- */
 

@@ -133,3 +133,37 @@ bool affine_bounds(const affine *a, int64_t *lo, int64_t *hi) {
     *lo = -least;
     return most != INT64_MAX && least != INT64_MAX;
 }
+
+bool affine_below_zero(const node *condition, bool negated, affine *out) {
+    const tg_op op = condition->op;
+    const bool below = (op == TG_LT || op == TG_LE) != negated,
+               or_equal = (op == TG_LE || op == TG_GE) != negated;
+    affine less;
+    if ((op != TG_LT && op != TG_LE && op != TG_GT && op != TG_GE) ||
+        !affine_of(condition->arg[below ? 0 : 1], out) || !affine_of(condition->arg[below ? 1 : 0], &less) ||
+        !affine_subtract(out, &less)) {
+        return false;
+    }
+    out->constant -= or_equal;
+    return true;
+}
+
+/* A form is below 0 where another one is that it does not exceed. */
+static bool is_below_with(const node *x, bool negated, const affine *known) {
+    affine more;
+    int64_t lo, hi;
+    return affine_below_zero(x, negated, &more) && affine_subtract(&more, known) &&
+           affine_bounds(&more, &lo, &hi) && hi <= 0;
+}
+
+fact facts_truth_given(const node *condition, const node *known) {
+    const node *x = facts_meaning(condition), *y = facts_meaning(known);
+    affine below;
+    if (x->kind != E_OP || y->kind != E_OP || x->n != 2 || y->n != 2 ||
+        !affine_below_zero(y, false, &below)) {
+        return FACT_UNKNOWN;
+    }
+    return is_below_with(x, false, &below)  ? FACT_YES
+           : is_below_with(x, true, &below) ? FACT_NO
+                                            : FACT_UNKNOWN;
+}

@@ -54,21 +54,6 @@ static void narrow_below(int64_t factor, int64_t constant, int64_t *lo, int64_t 
     }
 }
 
-/* A comparison that holds, or with `negated` does not, as a form that is below 0; false where it is none. */
-static bool below_zero(const node *condition, bool negated, affine *out) {
-    const tg_op op = condition->op;
-    const bool below = (op == TG_LT || op == TG_LE) != negated,
-               or_equal = (op == TG_LE || op == TG_GE) != negated;
-    affine less;
-    if ((op != TG_LT && op != TG_LE && op != TG_GT && op != TG_GE) ||
-        !affine_of(condition->arg[below ? 0 : 1], out) || !affine_of(condition->arg[below ? 1 : 0], &less) ||
-        !affine_subtract(out, &less)) {
-        return false;
-    }
-    out->constant -= or_equal;
-    return true;
-}
-
 /* The range of variable x where a condition holds, or with `negated` does not. */
 static void narrow(const node *condition, bool negated, const node *x, int64_t *lo, int64_t *hi) {
     affine d;
@@ -80,7 +65,7 @@ static void narrow(const node *condition, bool negated, const node *x, int64_t *
         narrow(condition->arg[0], negated, x, lo, hi);
         narrow(condition->arg[1], negated, x, lo, hi);
     }
-    if (below_zero(condition, negated, &d) && d.n == 1 && d.term[0].x->kind == E_VAR &&
+    if (affine_below_zero(condition, negated, &d) && d.n == 1 && d.term[0].x->kind == E_VAR &&
         d.term[0].x->var == x->var) {
         narrow_below(d.term[0].factor, d.constant, lo, hi);
     }
@@ -325,7 +310,7 @@ static bool shows(const node *condition, bool negated, const affine *x, int64_t 
     if (condition->op == (negated ? TG_EITHER : TG_BOTH)) {
         return shows(condition->arg[0], negated, x, lanes) || shows(condition->arg[1], negated, x, lanes);
     }
-    return below_zero(condition, negated, &below) && affine_subtract(&rest, &below) &&
+    return affine_below_zero(condition, negated, &below) && affine_subtract(&rest, &below) &&
            affine_bounds(&rest, &lo, &hi) && hi <= lanes &&
            (hi <= 1 || affine_aligned(&below, lanes) == FACT_YES);
 }

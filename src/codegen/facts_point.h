@@ -34,6 +34,8 @@ bool affine_add(affine *a, const node *x, int64_t factor);
 bool affine_range(const affine *a, int64_t *lo, int64_t *hi);
 /* The same, narrower where variables stay below what is known at launch only. */
 bool affine_bounds(const affine *a, int64_t *lo, int64_t *hi);
+/* A comparison that holds, or with `negated` does not, as a form that is below 0; false where it is none. */
+bool affine_below_zero(const node *condition, bool negated, affine *out);
 /* x / 16 * 128 + x % 16 * 8 is 8 * x; false when it leaves 64 bits. */
 bool affine_rejoin(affine *a);
 

@@ -1,7 +1,7 @@
 /* thread_bounds.c -- conditions that are decided before the kernel runs.
  *
  * Requires nothing; leaves constants for the conditions of branches, and the parts of them, that facts can
- * decide, and the side taken for choices.  Inside a branch its condition is known:
+ * decide, and the side taken for choices.  Inside a branch its condition is known, and what follows from it:
  *
  *     if (tid < 8)                                  if (tid < 8)
  *         if (tid < 8 && pid * 8 + tid < 4096)          output[pid * 8 + tid] = ..
@@ -92,8 +92,11 @@ static fact truth(const place *p, node *x) {
         return f;
     }
     for (const known *k = p->known; k; k = k->outer) {
-        if (k->condition && means_the_same(k->condition, x)) {
-            return FACT_YES;
+        const fact given = !k->condition                     ? FACT_UNKNOWN
+                           : means_the_same(k->condition, x) ? FACT_YES
+                                                             : facts_truth_given(x, k->condition);
+        if (given != FACT_UNKNOWN) {
+            return given;
         }
     }
     node *narrow = in_place(p, x);
