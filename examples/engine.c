@@ -176,6 +176,7 @@ KERNEL(gemv_q4) {
     const int64_t pairs = ceildiv(K, 2 * Q4_WEIGHTS), tiles = block_n / tile_n;
     tensor(vector, dtype, K);
     tensor(matrix, U8, N, K / Q4_WEIGHTS * Q4_BYTES);
+    constant(matrix);
     tensor(output, F32, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
