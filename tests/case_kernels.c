@@ -66,6 +66,17 @@ KERNEL(own_trips_overwritten) {
     }
 }
 
+/* Each thread has trips of its own: a counter that a warp's threads share would lose some. */
+KERNEL(trips_of_each) {
+    params(threads);
+    tensor(a, I32, threads);
+    tensor(out, I64, 9, threads);
+    grid(1) threads(tid, threads) {
+        serial(i, abs_of(mod(at(a, tid), 6)), 4)
+            set(at(out, i, tid), add(cast(I64, i), 1));
+    }
+}
+
 /* One tile for every iteration, read twice: the next copy must wait for both readers. */
 KERNEL(two_readers) {
     params(n, threads, width);

@@ -38,7 +38,7 @@
 
 /* clang-format off */
 #define KERNELS(X)                                                                         \
-    X(trips_overwritten) X(own_trips_overwritten) X(decided_before) X(decided_anew) X(moved_by_itself)     \
+    X(trips_overwritten) X(own_trips_overwritten) X(trips_of_each) X(decided_before) X(decided_anew) X(moved_by_itself)     \
     X(drawn_slots) X(two_readers) X(two_halves_read) X(three_groups) X(branches_in_branches) \
     X(padded_with_a_value) X(every_thread_adds) X(masked) X(before_the_beginning) X(magnitude_without_sign)
 /* clang-format on */
@@ -209,6 +209,19 @@ Test(cases, a_loop_runs_as_often_as_was_said_when_it_began) {
         for (int64_t i = 0; i < threads; i++) {
             const int32_t n = input(&l, 0)[i];
             expect_i32(&r, 1, i, n * (n + 1) + 100 * n);
+        }
+        end_both(&r);
+        finish(&l);
+        l = LOWER("sm_80", trips_of_each, threads, threads);
+        start(&l);
+        r = run_both(&l);
+        for (int64_t i = 0; i < 9 * threads; i++) {
+            const int64_t row = i / threads, n = input(&l, 0)[i % threads] % 6;
+            const int64_t want = row < (n < 0 ? -n : n) ? row + 1 : ((const int64_t *)l.args[1].data)[i];
+            for (int w = 0; w < WITNESSES; w++) {
+                cr_assert_eq(((const int64_t *)r.of[w][1].data)[i], want, "%d of %d threads", (int)i,
+                             (int)threads);
+            }
         }
         end_both(&r);
         finish(&l);

@@ -55,8 +55,9 @@ double round_real(int64_t type, double x);
 /* Each returns NULL, or what is wrong. */
 const char *cell_unary(int64_t type, tg_op op, cell a, cell *to);
 const char *cell_binary(int64_t type, tg_op op, cell a, cell b, cell *to);
-/* From now on exp, log, tanh and rsqrt are a few units in the last place wrong, differently for each seed; 0: exact
- * again.  A GPU's are not those of the C library. */
+/* From now on exp, log, tanh and rsqrt are up to three units in the last place wrong: all by as many, up or down, for
+ * seeds up to LIBRARY_FIXED, each at random for others; 0: exact again.  A GPU's are not those of the C library. */
+enum { LIBRARY_FIXED = 6 };
 void library_nudge(uint64_t seed);
 const char *cell_cast(int64_t from, int64_t type, cell a, cell *to);
 uint64_t cell_bits(int64_t type, cell a);

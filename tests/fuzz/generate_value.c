@@ -316,15 +316,17 @@ static const char *real_binary(int64_t type, tg_op op, cell a, cell b, cell *to)
 }
 
 static uint64_t nudges; /* 0: none */
+static int nudge_steps; /* of all; 0: at random */
 
 void library_nudge(uint64_t seed) {
     nudges = seed;
+    nudge_steps = seed > 0 && seed <= LIBRARY_FIXED ? (seed % 2 ? 1 : -1) * (int)(seed + 1) / 2 : 0;
 }
 
-/* Up to three units in the last place away, at random. */
+/* Up to three units in the last place away. */
 static double nudged(double x, bool wide) {
     nudges = nudges * 6364136223846793005u + 1442695040888963407u;
-    const int steps = (int)(nudges >> 33) % 7 - 3;
+    const int steps = nudge_steps ? nudge_steps : (int)(nudges >> 33) % 7 - 3;
     for (int i = steps < 0 ? -steps : steps; i > 0; i--) {
         const double far = steps < 0 ? -(double)INFINITY : (double)INFINITY;
         x = wide ? nextafter(x, far) : (double)nextafterf((float)x, (float)far);

@@ -23,9 +23,10 @@ extern "C" __global__ void __launch_bounds__(32) a_loop_keeps_the_trips_it_began
         y[tid] += i + 100;
     }
     const int i_trips_2 = y[tid] & 7;
+    const int j_trips = x[tid] & 3;
 
     for (int i = 0; i < i_trips_2; ++i) {
-        for (int j = 0; j < (x[tid] & 3); ++j)
+        for (int j = 0; j < j_trips; ++j)
             y[tid] = (y[tid] & 0x3ff) * 3 + (i + j);
     }
 }

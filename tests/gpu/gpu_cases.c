@@ -7,6 +7,7 @@
 #define ENTRIES(X)                                                                     \
     X(trips_overwritten, stages, 3, threads, 64, width, 64)                            \
     X(own_trips_overwritten, threads, 96)                                              \
+    X(trips_of_each, threads, 96)                                                      \
     X(decided_before, stages, 3, threads, 64, width, 64, deep, 1)                      \
     X(decided_anew, stages, 3, threads, 64, width, 64)                                 \
     X(moved_by_itself, how, 0, threads, 64, width, 64)                                 \

@@ -196,8 +196,8 @@ KERNEL(gpu_check) {
     }
 }
 
-/* Takes its time before it copies: what is launched after it may start meanwhile.  `zero` is 0, which the compiler
- * cannot know. */
+/* Reads, lets the next launch in, takes its time, and writes: what does not wait finds what was there before.  `zero`
+ * is 0, which the compiler cannot know. */
 KERNEL(gpu_late_copy) {
     params(n);
     scalar(zero, U32);
@@ -205,14 +205,17 @@ KERNEL(gpu_late_copy) {
     tensor(from_here, U32, n);
     tensor(to_there, U32, n);
     grid(p, ceildiv(n, 64)) threads(t, 64) {
-        let(i, mad(p, 64, t));
+        shared(kept, U32, 64);
         local(spent, U32);
+        let(i, mad(p, 64, t));
+        set(at(kept, t), choose(lt(i, n), at(from_here, i), 0));
+        sync_threads();
         set(spent, 1);
         serial(j, trips) {
             set(spent, add(mul(spent, cast(U32, 5)), cast(U32, t)));
         }
         when(lt(i, n)) {
-            set(at(to_there, i), add(at(from_here, i), bit_and(spent, zero)));
+            set(at(to_there, i), add(at(kept, t), bit_and(spent, zero)));
         }
     }
 }
