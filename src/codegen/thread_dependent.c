@@ -30,11 +30,14 @@ typedef struct deeds {
     bool is_late;       /* touches what other launches may touch */
     bool is_fixed;      /* nothing moves past it, nor it past anything */
     bool reads, writes; /* global memory */
+    bool shares;        /* touches shared memory */
 } deeds;
 
 static void note_access(node *ref, bool is_write, void *user) {
     deeds *d = user;
-    if (buffer_root(ref->buffer)->space == TG_GLOBAL) {
+    const tg_space space = buffer_root(ref->buffer)->space;
+    d->shares |= space == TG_SHARED;
+    if (space == TG_GLOBAL) {
         const bool is_constant = !is_write && thread_is_constant(ref->buffer);
         d->is_early |= is_constant;
         d->is_late |= !is_constant;
@@ -188,20 +191,9 @@ static thread_stmt **find_late(thread_block *b) {
 }
 
 /* Touches registers alone, and no other thread. */
-static void note_company(node *ref, bool is_write, void *user) {
-    (void)is_write;
-    *(bool *)user |= buffer_root(ref->buffer)->space != TG_LOCAL;
-}
-
-static void note_shared(thread_stmt *s, void *user) {
-    thread_accesses(s, note_company, user);
-}
-
 static bool is_alone(thread_stmt *s) {
-    bool has_company = false;
     const deeds d = deeds_of(s);
-    walk(s, note_shared, &has_company);
-    return !has_company && !d.is_late && !d.is_fixed;
+    return !d.reads && !d.writes && !d.shares && !d.is_late && !d.is_fixed;
 }
 
 /* Behind the last statement of the block that reads global memory, or before it where it writes what it reads; and

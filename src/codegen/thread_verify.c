@@ -261,14 +261,9 @@ static void check_copy_async(check_state *c, const thread_stmt *s) {
     }
 }
 
-static bool reads_nothing(node *x, void *user) {
-    (void)user;
-    return x->kind != E_LOAD;
-}
-
 static void check_for(check_state *c, thread_stmt *s) {
     check_value(c, s->extent);
-    if (!expr_walk(s->extent, reads_nothing, NULL)) {
+    if (expr_reads(s->extent)) {
         breach(
             c,
             "the trips of a loop are read from memory without a name: CUDA asks for them in every iteration");

@@ -149,17 +149,12 @@ static void unroll_registers(const tile_stmt *s, thread_stmt *loop) {
     }
 }
 
-static bool reads_nothing(node *x, void *user) {
-    (void)user;
-    return x->kind != E_LOAD;
-}
-
 /* A loop's extents are worked out once, but CUDA's `for` asks in every iteration: what memory holds has a name.  Also
  * where it stays the same meanwhile: of `i < abs(x[t])` the assembler of CUDA 13.0 may make a loop whose counter all
  * threads of a warp share, and whose trips differ (wrong results on an H200). */
 static node *trips_of(lowering *l, const tile_stmt *s, int axis, thread_block *b) {
     node *extent = s->extents[axis];
-    if (expr_walk(extent, reads_nothing, NULL)) {
+    if (!expr_reads(extent)) {
         return extent;
     }
     var *v = thread_let(l->t, b, arena_print(l->a, "%s_trips", s->axes[axis]->name), extent);

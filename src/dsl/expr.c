@@ -728,6 +728,14 @@ static bool same_head(const node *x, const node *y) {
            (x->kind != E_REGION || memcmp(x->dim, y->dim, sizeof *x->dim * (size_t)x->n) == 0);
 }
 
+bool expr_reads(const node *x) {
+    bool reads = x->kind == E_LOAD;
+    for (int i = 0; i < x->n && !reads; i++) {
+        reads = expr_reads(x->arg[i]);
+    }
+    return reads;
+}
+
 bool expr_equal(const node *x, const node *y) {
     if (x == y) {
         return true;

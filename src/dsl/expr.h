@@ -146,6 +146,7 @@ value expr_value(const node *x);
 bool expr_is_int(const node *x, int64_t value); /* that integer constant */
 bool expr_is_const(const node *x);
 bool expr_equal(const node *x, const node *y); /* the same computation */
+bool expr_reads(const node *x);                /* an element, by itself: not through names */
 /* x with other operands, made anew so that it folds. */
 node *expr_remake(arena *a, const node *x, node *const *arg);
 /* x with every use of variable v replaced by y, folded again; x itself when v does not occur. */

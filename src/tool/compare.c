@@ -51,19 +51,13 @@ static void keep(comparison *c, int64_t i, int64_t place, value got, value wante
     }
 }
 
-/* A run of elements that lie side by side, as doubles. */
+/* A run of floats that lie side by side, as doubles. */
 static void read_run(const argument *a, const void *data, int64_t place, int64_t n, double *out) {
     static double half[2][1 << 16];
     if (a->type == TG_F32 || a->type == TG_F64) {
         for (int64_t i = 0; i < n; i++) {
             out[i] = a->type == TG_F32 ? (double)((const float *)data)[place + i]
                                        : ((const double *)data)[place + i];
-        }
-        return;
-    }
-    if (a->type != TG_F16 && a->type != TG_BF16) {
-        for (int64_t i = 0; i < n; i++) {
-            out[i] = value_as_real(argument_element(a, data, place + i));
         }
         return;
     }
