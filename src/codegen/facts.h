@@ -72,7 +72,8 @@ typedef struct fact_block {
     arena *memory;
     var *thread_var[3]; /* x first; NULL where the axis has one thread */
     int32_t *owner;
-} fact_block; /* with a NULL owner only for facts_apart_anywhere() */
+    int64_t group; /* so many threads in a row count as one: 1, or the lanes of a warp to compare warps */
+} fact_block;      /* with a NULL owner only for facts_apart_anywhere() */
 fact_block facts_block(arena *memory, var *const thread_var[3]);
 
 /* Elements that a statement touches, and the conditions under which it does. */
@@ -86,7 +87,7 @@ typedef struct fact_access {
     } guard[FACT_GUARDS];
 } fact_access;
 
-/* YES: two different threads of one block never touch a common byte, one through a and the other through b.
+/* YES: two different threads (or groups) of one block never touch a common byte, one through a and the other through b.
  * Variables of loops that both name have the same value in both: one iteration.  A name that stands for what
  * memory held, too, is the same in both. */
 fact facts_apart(const fact_block *block, const fact_access *a, const fact_access *b);

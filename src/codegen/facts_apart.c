@@ -367,16 +367,17 @@ static bool range_now(const side *s, int64_t *lo, int64_t *hi) {
     return true;
 }
 
-static int32_t linear_thread(const point *p, var *const thread_var[3]) {
+/* The number of the thread, or of its group, from 1 on. */
+static int32_t number_of_thread(const point *p, const fact_block *block) {
     int64_t linear = 0, stride = 1;
     int at = 0; /* thread axes come first */
     for (int i = 0; i < 3; i++) {
-        if (thread_var[i]) {
+        if (block->thread_var[i]) {
             linear += stride * p->now[at++];
-            stride *= thread_var[i]->hi + 1;
+            stride *= block->thread_var[i]->hi + 1;
         }
     }
-    return (int32_t)linear + 1;
+    return (int32_t)(linear / block->group) + 1;
 }
 
 /* Enters the elements of one access, or with `check` compares with those entered; false on a conflict, or where
@@ -391,7 +392,7 @@ static bool enter(comparison *c, side *s, bool check, int vars) {
         if (!is_let_in(c, s)) {
             continue;
         }
-        const int32_t me = linear_thread(&s->p, c->block->thread_var);
+        const int32_t me = number_of_thread(&s->p, c->block);
         for (int64_t lane = 0; lane < s->lanes; lane++) {
             const int64_t place = c->modulus > 0 ? facts_modulo(at + lane, c->modulus) : at + lane - c->lo;
             int32_t *owner = &owners[place];
@@ -449,6 +450,7 @@ static bool make_side(const fact_block *block, const fact_access *access, int64_
     for (int i = 0; i < s->a.n; i++) {
         s->a.term[i].factor *= scale;
     }
+    affine_group(block, &s->a);
     return true;
 }
 
@@ -478,7 +480,7 @@ static void shorten(side *a, side *b) {
 }
 
 fact_block facts_block(arena *memory, var *const thread_var[3]) {
-    fact_block block = {.memory = memory, .owner = ARENA_ARRAY(memory, int32_t, SPAN_LIMIT)};
+    fact_block block = {.memory = memory, .owner = ARENA_ARRAY(memory, int32_t, SPAN_LIMIT), .group = 1};
     memcpy(block.thread_var, thread_var, sizeof block.thread_var);
     return block;
 }

@@ -37,6 +37,42 @@ typedef struct numbers {
     const digit *of_threads[DIGITS];
 } numbers;
 
+/* ---- groups of threads --------------------------------------------------------------------------------- */
+
+static node *part_of(arena *a, tg_op op, const node *x, int64_t n) {
+    return expr_binary(a, x->at, op, (node *)(uintptr_t)x, expr_int(a, x->at, n));
+}
+
+/* Term i, factor * (tid / per), as the group's number and the place in the group. */
+static bool group_term(const fact_block *block, affine *a, int i, const node *thread, int64_t per) {
+    const int64_t factor = a->term[i].factor;
+    int64_t of_group;
+    node *place = part_of(block->memory, TG_MOD, thread, block->group);
+    if (a->n == AFFINE_TERMS || !facts_multiply(factor, block->group / per, &of_group)) {
+        return false;
+    }
+    a->term[i].x = part_of(block->memory, TG_QUO, thread, block->group);
+    a->term[i].factor = of_group;
+    a->term[a->n].x = per == 1 ? place : part_of(block->memory, TG_QUO, place, per);
+    a->term[a->n++].factor = factor;
+    return true;
+}
+
+void affine_group(const fact_block *block, affine *a) {
+    const var *tid = block->thread_var[0];
+    const int n = block->group > 1 && tid && !block->thread_var[1] && !block->thread_var[2] ? a->n : 0;
+    for (int i = 0; i < n; i++) {
+        const node *x = a->term[i].x;
+        const bool is_part = x->kind == E_OP && x->op == TG_QUO && x->arg[1]->kind == E_CONST;
+        const node *thread = is_part ? facts_plain(x->arg[0]) : x;
+        const int64_t per = is_part ? x->arg[1]->ival : 1;
+        if (thread->kind == E_VAR && thread->var == tid && per > 0 && per < block->group &&
+            block->group % per == 0 && !group_term(block, a, i, thread, per)) {
+            return;
+        }
+    }
+}
+
 /* ---- ranges -------------------------------------------------------------------------------------------- */
 
 static int64_t divide_down(int64_t x, int64_t n) {
@@ -192,8 +228,20 @@ static bool find_equal(numbers *w) {
 
 /* ---- threads ------------------------------------------------------------------------------------------- */
 
-/* Is every axis a digit of its own? */
-static bool has_all_axes(const numbers *w) {
+/* The number of the thread's group, in a block of one axis. */
+static bool is_group(const fact_block *block, const node *x) {
+    return x->kind == E_OP && x->op == TG_QUO && expr_is_int(x->arg[1], block->group) &&
+           facts_plain(x->arg[0])->kind == E_VAR && facts_plain(x->arg[0])->var == block->thread_var[0] &&
+           !block->thread_var[1] && !block->thread_var[2];
+}
+
+/* Is every axis a digit of its own, or the number of the group one? */
+static bool names_threads(const numbers *w) {
+    for (int i = 0; i < w->nthreads; i++) {
+        if (is_group(w->block, w->of_threads[i]->x)) {
+            return true;
+        }
+    }
     for (int axis = 0; axis < 3; axis++) {
         const var *v = w->block->thread_var[axis];
         bool found = !v || v->hi == 0;
@@ -253,10 +301,14 @@ static bool is_let_in(const digits_side *s, const point *p) {
     return true;
 }
 
+static int32_t group_of(const fact_block *block, int64_t thread) {
+    return (int32_t)(thread / block->group) + 1;
+}
+
 /* Do no two threads have the same digits, the one where a is made and the other where b is? */
 static bool are_told_apart(const numbers *w) {
-    int64_t lo, hi, from = 0, to = 0;
-    int32_t me = 0;
+    int64_t lo, hi, from = 0, to = 0, thread = 0;
+    int32_t me;
     for (int i = 0; i < w->nthreads; i++) {
         const digit *d = w->of_threads[i];
         const int64_t p = d->factor * d->x->lo, q = d->factor * d->x->hi;
@@ -270,17 +322,17 @@ static bool are_told_apart(const numbers *w) {
     memset(owner, 0, sizeof *owner * (size_t)(to - from + 1));
     point p = all_threads(w->block);
     do {
-        me++;
+        me = group_of(w->block, thread++);
         if (!worth(w, &p, &lo)) {
             return false;
         }
         if (is_let_in(w->a, &p)) {
-            owner[lo - from] = owner[lo - from] == 0 ? me : -1;
+            owner[lo - from] = owner[lo - from] == 0 || owner[lo - from] == me ? me : -1;
         }
     } while (next_thread(&p));
-    me = 0;
+    thread = 0;
     do {
-        me++;
+        me = group_of(w->block, thread++);
         if (worth(w, &p, &hi) && is_let_in(w->b, &p) && owner[hi - from] != 0 && owner[hi - from] != me) {
             return false;
         }
@@ -293,7 +345,7 @@ bool facts_digits_apart(const fact_block *block, const digits_side *a, const dig
     add_terms(&w, a, true);
     add_terms(&w, b, false);
     sort(&w);
-    return find_equal(&w) || has_all_axes(&w) || (w.nthreads > 0 && are_told_apart(&w));
+    return find_equal(&w) || names_threads(&w) || (w.nthreads > 0 && are_told_apart(&w));
 }
 
 /* ---- index by index ------------------------------------------------------------------------------------ */
@@ -349,15 +401,17 @@ static bool have_indices(const fact_access *a, const fact_access *b) {
     return good;
 }
 
-static bool make_index(const fact_access *access, int d, digits_side *s) {
+static bool make_index(const fact_block *block, const fact_access *access, int d, digits_side *s) {
     *s = (digits_side){.access = access, .lanes = lanes_along(access->ref, d)};
-    return affine_of(access->ref->arg[d], &s->a) && affine_rejoin(&s->a);
+    const bool good = affine_of(access->ref->arg[d], &s->a) && affine_rejoin(&s->a);
+    affine_group(block, &s->a);
+    return good;
 }
 
 /* What dimension d says of threads that meet there; true when none do.  `stride` keeps dimensions apart. */
 static bool note_dimension(numbers *all, int d, int64_t stride) {
     digits_side a, b;
-    if (!make_index(all->a->access, d, &a) || !make_index(all->b->access, d, &b)) {
+    if (!make_index(all->block, all->a->access, d, &a) || !make_index(all->block, all->b->access, d, &b)) {
         return false;
     }
     affine_cancel(&a.a, &b.a);
@@ -390,5 +444,5 @@ bool facts_indices_apart(const fact_block *block, const fact_access *a, const fa
         }
         stride *= d > 0 ? a->ref->buffer->dim[d] : 1;
     }
-    return all.nthreads > 0 && (has_all_axes(&all) || are_told_apart(&all));
+    return all.nthreads > 0 && (names_threads(&all) || are_told_apart(&all));
 }

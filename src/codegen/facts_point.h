@@ -39,6 +39,10 @@ bool affine_below_zero(const node *condition, bool negated, affine *out);
 /* x / 16 * 128 + x % 16 * 8 is 8 * x; false when it leaves 64 bits. */
 bool affine_rejoin(affine *a);
 
+/* 8 * tid as 256 * (tid / 32) + 8 * (tid % 32), where groups of threads are compared: what tells them apart is a term of
+ * its own then. */
+void affine_group(const fact_block *block, affine *a);
+
 /* Without the terms that both have and that are one number in both. */
 void affine_cancel(affine *a, affine *b);
 

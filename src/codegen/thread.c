@@ -9,6 +9,12 @@ int64_t thread_count(const thread_kernel *t) {
     return t->threads[0] * t->threads[1] * t->threads[2];
 }
 
+bool thread_orders_block(const thread_kernel *t, const thread_stmt *s) {
+    return s->kind == THREAD_BARRIER && s->barrier == 0 && s->count == 0 &&
+           (s->participants == SCOPE_BLOCK ||
+            (s->participants == SCOPE_WARP && thread_count(t) <= t->target->wave));
+}
+
 void thread_walk(thread_block *b, void (*fn)(thread_stmt *s, void *user), void *user) {
     for (thread_stmt *s = b->first; s; s = s->next) {
         fn(s, user);
@@ -222,7 +228,9 @@ void thread_note(const thread_kernel *t, uniformity *u, thread_stmt *s) {
         uniformity_write(u, s->dst->buffer);
         break;
     case THREAD_BARRIER:
-        uniformity_barrier(u);
+        if (thread_orders_block(t, s)) {
+            uniformity_barrier(u);
+        }
         break;
     case THREAD_DECL:
     case THREAD_FOR:

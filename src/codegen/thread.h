@@ -14,13 +14,13 @@
 #include "dsl/expr.h"
 
 typedef enum thread_kind {
-    THREAD_DECL,    /* buffer (TG_LOCAL) begins to exist; value: initial value of a rank-0 one, or NULL */
-    THREAD_LET,     /* result[0] = value */
-    THREAD_STORE,   /* dst (E_REF) = value, of dst->lanes elements; accumulates: dst = dst + value */
-    THREAD_ATOMIC,  /* dst = reduction(dst, value), atomically */
-    THREAD_FOR,     /* for var result[0] from 0 below extent: body */
-    THREAD_IF,      /* value ? body : otherwise */
-    THREAD_BARRIER, /* all participants meet, memory is ordered between them */
+    THREAD_DECL,   /* buffer (TG_LOCAL) begins to exist; value: initial value of a rank-0 one, or NULL */
+    THREAD_LET,    /* result[0] = value */
+    THREAD_STORE,  /* dst (E_REF) = value, of dst->lanes elements; accumulates: dst = dst + value */
+    THREAD_ATOMIC, /* dst = reduction(dst, value), atomically */
+    THREAD_FOR,    /* for var result[0] from 0 below extent: body */
+    THREAD_IF,     /* value ? body : otherwise */
+    THREAD_BARRIER, /* all participants meet, memory is ordered between them: the block's threads, or each warp's */
     /* result[0] = reduction of value over the aligned group of `width` lanes with stride `stride`: butterfly over
      * xor masks stride * 1, 2, 4, .. < stride * width, ascending; at each step x = combine(x, partner's x);
      * width a power of two, all lanes exist */
@@ -137,6 +137,8 @@ typedef struct thread_kernel {
 } thread_kernel;
 
 int64_t thread_count(const thread_kernel *t); /* threads of a block */
+/* A barrier that all threads of the block meet at: one of the warp too, where there is no other warp. */
+bool thread_orders_block(const thread_kernel *t, const thread_stmt *s);
 /* Is b a tensor, or a view of one, that nobody writes while launches follow each other? */
 bool thread_is_constant(const buffer *b);
 /* Runs fn on every statement, outermost first. */

@@ -54,10 +54,6 @@ static bool owns_shared_bytes(const buffer *b) {
     return b->space == TG_SHARED && !b->view_of;
 }
 
-static bool is_block_barrier(const thread_stmt *s) {
-    return s->kind == THREAD_BARRIER && s->participants == SCOPE_BLOCK && s->barrier == 0 && s->count == 0;
-}
-
 static void number_statements(plan *p) {
     for (thread_stmt *s = p->t->body.first; s; s = s->next) {
         p->nstatements++;
@@ -67,7 +63,7 @@ static void number_statements(plan *p) {
     int i = 0;
     for (thread_stmt *s = p->t->body.first; s; s = s->next, i++) {
         p->statement[i] = s;
-        p->barrier[i] = is_block_barrier(s);
+        p->barrier[i] = thread_orders_block(p->t, s);
     }
 }
 

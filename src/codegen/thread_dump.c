@@ -224,7 +224,7 @@ static void print_head(const thread_stmt *s, const dump *d) {
         expr_print(s->value, d->out);
         break;
     case THREAD_BARRIER:
-        text_add(d->out, "barrier");
+        text_add(d->out, s->participants == SCOPE_WARP ? "barrier of the warp" : "barrier");
         break;
     case THREAD_REDUCE_LANES:
         text_print(d->out, "let %s = reduce_lanes(%s, ", s->result[0]->name, reduction_name(s->reduction));

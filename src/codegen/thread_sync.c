@@ -9,6 +9,7 @@
  *              front of the statement, as late as possible
  *     prune    each barrier is taken away and the same walk looks whether anything is uncovered; the first such
  *              thing is the reason of a barrier that stays
+ *     narrow   where what is uncovered then lies within warps alone, a barrier of the warp is enough
  *
  * The body of a loop is walked twice, the second time behind its own end.  Accesses that are left behind by an
  * iteration are renamed: they use other variables than those of the iteration that is being walked, so that
@@ -82,6 +83,7 @@ enum { PAIRS = 1 << 10 };
 typedef struct inserted {
     thread_stmt *barrier;
     thread_block *block;
+    const access *first, *second; /* what it is for */
 } inserted;
 
 typedef struct sync_state {
@@ -162,10 +164,6 @@ static void count_statement(thread_stmt *s, void *user) {
 /* A barrier of the block that stands; while it is looked whether it must, it does not. */
 static bool is_barrier(const thread_stmt *s) {
     return s->kind == THREAD_BARRIER && s->participants == SCOPE_BLOCK;
-}
-
-static void set_barrier(thread_stmt *s, bool stands) {
-    s->participants = stands ? SCOPE_BLOCK : SCOPE_THREAD;
 }
 
 /* ---- accesses ------------------------------------------------------------------------------------------ */
@@ -562,7 +560,7 @@ static void remember(sync_state *st, thread_stmt *barrier, thread_block *b) {
         }
         st->item = more;
     }
-    st->item[st->n++] = (inserted){barrier, b};
+    st->item[st->n++] = (inserted){barrier, b, NULL, NULL};
 }
 
 /* Where a block is being walked. */
@@ -816,15 +814,36 @@ static void prune(sync_state *st) {
     st->is_check = true;
     for (int i = 0; i < st->n; i++) {
         thread_stmt *barrier = st->item[i].barrier;
-        set_barrier(barrier, false);
+        barrier->participants = SCOPE_THREAD;
         walk_kernel(st);
         if (st->first) {
-            set_barrier(barrier, true);
+            barrier->participants = SCOPE_BLOCK;
+            st->item[i].first = st->first;
+            st->item[i].second = st->second;
             barrier->why = reason(st, st->first, st->second);
             barrier->apart[0] = st->first->at;
             barrier->apart[1] = st->second->at;
         } else {
             unlink_barrier(&st->item[i]);
+        }
+    }
+}
+
+/* From here on threads of one warp are no different threads. */
+static void compare_warps(sync_state *st) {
+    st->block.group = st->t->target->wave;
+    memset(st->pairs, 0, sizeof st->pairs);
+}
+
+/* Barriers without which warps do not get into each other's way. */
+static void narrow(sync_state *st) {
+    compare_warps(st);
+    for (int i = 0; i < st->n; i++) {
+        thread_stmt *barrier = st->item[i].barrier;
+        if (is_barrier(barrier) && !conflict(st, st->item[i].first, st->item[i].second)) {
+            barrier->participants = SCOPE_WARP;
+            walk_kernel(st);
+            barrier->participants = st->first ? SCOPE_BLOCK : SCOPE_WARP;
         }
     }
 }
@@ -869,5 +888,8 @@ void thread_sync(thread_kernel *t, diag *errors) {
         sync_state st = prepare(t, errors);
         walk_kernel(&st);
         prune(&st);
+        if (thread_count(t) % t->target->wave == 0) {
+            narrow(&st);
+        }
     }
 }

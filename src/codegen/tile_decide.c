@@ -10,6 +10,7 @@
  *   2  reduce: the destination follows from the source.
  *   3  copies and fills decide what no loop has covered.
  *   4  what is left is spread freely.
+ *   5  copies into shared memory: by warp, where each warp reads a part of its own (tile_warp.c).
  *
  * Nothing here must fit: a loop that touches a fragment of another layout reads and writes it through shared
  * memory (tile_parallel.c). */
@@ -857,6 +858,7 @@ void tile_layout(tg_kernel *k, const target *t) {
             spread_reduce(&d, d.item[i]);
         }
     }
+    tile_by_warp(k, t, d.item, d.n);
 }
 
 /* ---- for people ---------------------------------------------------------------------------------------- */

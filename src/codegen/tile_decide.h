@@ -36,6 +36,10 @@ bool layout_has_replicas(const layout *l);
 typedef void decide_visit(node *ref, bool is_write, const tile_stmt *at, void *user);
 void decide_refs(const tile_stmt *s, decide_visit *fn, void *user);
 
+/* Copies into shared memory, among n statements that all threads share, that each warp makes for itself: their
+ * tile_stmt.spread.  Loops have theirs. */
+void tile_by_warp(tg_kernel *k, const target *t, tile_stmt **item, int n);
+
 /* An element written by one iteration of a parallel loop and touched by another is a mistake. */
 void tile_independent(tg_kernel *k);
 

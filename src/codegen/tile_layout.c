@@ -98,6 +98,21 @@ layout *layout_runs(arena *a, int rank, const int64_t *dim, int64_t threads, int
     return l;
 }
 
+layout *layout_sliced(arena *a, const layout *free, int64_t below, int64_t across, int64_t down) {
+    layout *l = begin(a, free->rank, free->dim, free->threads);
+    const int64_t wave = across * down, warps = free->threads / wave, pieces = below / (free->run * across);
+    add_digit(l, LAYOUT_SLOT, free->run, 1);
+    add_digit(l, LAYOUT_THREAD, across, 1);
+    add_digit(l, LAYOUT_SLOT, pieces, free->run);
+    add_digit(l, LAYOUT_THREAD, warps, wave);
+    add_digit(l, LAYOUT_THREAD, down, across);
+    add_digit(l, LAYOUT_SLOT, l->elements / (below * warps * down), free->run * pieces);
+    finish(l);
+    l->limit = free->limit;
+    l->limit_at = free->limit_at;
+    return l;
+}
+
 /* After the run was chosen. */
 static void set_limit(layout *l, const int64_t *dim, int64_t run, int64_t max_run) {
     const int64_t row = l->rank > 0 ? dim[l->rank - 1] : 1;

@@ -69,6 +69,10 @@ layout *layout_spread(arena *a, int rank, const int64_t *dim, int64_t threads, i
 /* The imposed choice: runs of `run` elements; each thread `share` consecutive elements (a multiple of run)
  * before the next thread's begin. */
 layout *layout_runs(arena *a, int rank, const int64_t *dim, int64_t threads, int64_t run, int64_t share);
+/* The elements and runs of `free`, every thread of the block at work.  Each warp has `below` elements, then the next
+ * warp as many, and behind the last warp it begins again: runs go to `across` lanes side by side, what lies behind to
+ * the `down` rows of lanes.  Everything must come out even. */
+layout *layout_sliced(arena *a, const layout *free, int64_t below, int64_t across, int64_t down);
 /* The layout of what is indexed by the dimensions with keep[i] alone, the others dropped: their threads
  * become replicas, their slots vanish.  NULL when the layout is not split. */
 layout *layout_project(arena *a, const layout *l, const bool *keep);

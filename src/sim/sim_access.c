@@ -308,7 +308,7 @@ static void report_race(sim *s, const warp *w, const access *a, int lane, const 
 
 static race_who who_is(const sim *s, const warp *w, const access *a, int lane) {
     const race_party party = {(uint16_t)(w->first + lane), (uint16_t)a->site->place};
-    return (race_who){s->block.number, s->block.epoch, party};
+    return (race_who){s->block.number, s->block.epoch, w->order, (uint16_t)s->wave, party};
 }
 
 /* One lane's access enters the shadow.  `image`: what it is about to write; NULL for other accesses. */

@@ -585,10 +585,11 @@ static void statement_if(compiler *c, const thread_stmt *s) {
 
 static void statement_barrier(compiler *c, const thread_stmt *s) {
     const bool whole = s->count == 0 || s->count == thread_count(c->t);
-    if (!whole || s->barrier != 0 || s->participants == SCOPE_WARP || s->participants == SCOPE_WARPGROUP) {
+    if (!whole || s->barrier != 0 || s->participants == SCOPE_WARPGROUP) {
         refuse(c, "a barrier of a part of the block");
     }
-    emit(c, CODE_BARRIER, s->at);
+    c->code->has_warp_barriers |= s->participants == SCOPE_WARP;
+    emit(c, s->participants == SCOPE_WARP ? CODE_BARRIER_WARP : CODE_BARRIER, s->at);
 }
 
 static void statement_lanes(compiler *c, const thread_stmt *s) {

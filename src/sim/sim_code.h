@@ -33,6 +33,7 @@ typedef enum code_op {
     CODE_STORE,  /* site = a */
     CODE_ATOMIC, /* site = op(site, a) */
     CODE_BARRIER,
+    CODE_BARRIER_WARP,
     CODE_REDUCE,  /* dst = butterfly of a */
     CODE_SHUFFLE, /* dst = a of the partner */
     CODE_COPY,    /* site = from, later */
@@ -115,6 +116,7 @@ typedef struct sim_code {
     code_reg *values; /* operands of prints */
     int nvalues;
     bool has_copies; /* asynchronous ones */
+    bool has_warp_barriers;
     tg_loc *places;
     int nplaces;
     int32_t locals_at, locals_bytes;

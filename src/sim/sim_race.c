@@ -8,8 +8,9 @@
 
 static const race_party nobody = {RACE_NOBODY, 0};
 
-static void cell_reset(race_cell *c, uint32_t epoch) {
+static void cell_reset(race_cell *c, uint32_t epoch, uint32_t order) {
     c->epoch = epoch;
+    c->order = order;
     c->writer[0] = c->writer[1] = c->reader[0] = c->reader[1] = c->atomic[0] = c->atomic[1] = nobody;
 }
 
@@ -39,11 +40,35 @@ static bool found(race_conflict *conflict, const race_party *party, race_access 
     return true;
 }
 
+static bool is_of_warp(race_party party, race_party other, uint16_t wave) {
+    return party.thread != RACE_NOBODY && party.thread / wave == other.thread / wave;
+}
+
+/* The last access was another warp's, or lies before a barrier of this one.  What this warp did before is in its own way
+ * no longer, and of any other one party is enough: where two warps are in a cell, whoever races with a thread of one of
+ * them that goes races with the one of the other that stays. */
+static void forget_warp(race_cell *c, const race_who *who) {
+    race_party *const pairs[] = {c->writer, c->reader, c->atomic};
+    for (int i = 0; i < 3; i++) {
+        race_party *pair = pairs[i];
+        if (is_of_warp(pair[1], who->party, who->wave) || is_of_warp(pair[1], pair[0], who->wave)) {
+            pair[1] = nobody;
+        }
+        if (is_of_warp(pair[0], who->party, who->wave)) {
+            pair[0] = pair[1];
+            pair[1] = nobody;
+        }
+    }
+    c->order = who->order;
+}
+
 /* Against the accesses of the same block and epoch; then records this one. */
 static bool touch_cell(race_cell *c, race_access access, const race_who *who, race_conflict *conflict) {
     const uint16_t me = who->party.thread;
     if (c->epoch != who->epoch) {
-        cell_reset(c, who->epoch);
+        cell_reset(c, who->epoch, who->order);
+    } else if (c->order != who->order) {
+        forget_warp(c, who);
     }
     bool races = found(conflict, other_than(c->writer, me), RACE_WRITE);
     if (!races && access != RACE_ATOMIC) {
@@ -224,9 +249,11 @@ static inline bool is_quiet(const race_cell *c, race_access access, uint16_t me)
            (access == RACE_READ || c->reader[0].thread == RACE_NOBODY);
 }
 
-static inline bool touch_quietly(race_cell *c, race_access access, uint32_t epoch, race_party me) {
-    if (c->epoch != epoch) {
-        cell_reset(c, epoch);
+static inline bool touch_quietly(race_cell *c, race_access access, const race_who *who, race_party me) {
+    if (c->epoch != who->epoch) {
+        cell_reset(c, who->epoch, who->order);
+    } else if (c->order != who->order) {
+        return false;
     } else if (!is_quiet(c, access, me.thread)) {
         return false;
     }
@@ -248,7 +275,7 @@ uint64_t race_touch_lanes(race_shadow *s, int64_t base, const int64_t *address, 
         const int64_t from = base + address[l];
         const int64_t last = (from + bytes - 1) >> s->granule_log2;
         for (int64_t i = from >> s->granule_log2; i <= last; i++) {
-            if (!touch_quietly(&s->cells[i], access, who->epoch, me)) {
+            if (!touch_quietly(&s->cells[i], access, who, me)) {
                 return recorded;
             }
         }

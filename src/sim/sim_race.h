@@ -2,7 +2,7 @@
  *
  * Two accesses race when they share a byte, one of them writes, not both are atomic, they come from different
  * threads, and no barrier lies between: inside a block that means the same epoch, between blocks always.
- * Neither lockstep nor a shuffle orders memory.
+ * A barrier of a warp orders the threads of that warp, and no others.  Neither lockstep nor a shuffle orders memory.
  *
  * A cell stands for `granule` bytes, the smallest element of any access, so that every access covers whole
  * cells. For the epoch that it names it keeps the first two different threads that wrote, that read, and that
@@ -24,7 +24,7 @@ typedef struct race_party {
 } race_party;
 
 typedef struct race_cell {
-    uint32_t epoch;
+    uint32_t epoch, order; /* order: that of the last access */
     race_party writer[2], reader[2], atomic[2];
 } race_cell;
 
@@ -61,6 +61,9 @@ typedef struct race_conflict {
 
 typedef struct race_who {
     uint32_t block, epoch;
+    uint32_t
+        order; /* names the interval between two barriers of its warp; 0: the kernel has no such barriers */
+    uint16_t wave; /* lanes of a warp */
     race_party party;
 } race_who;
 

@@ -48,6 +48,7 @@ typedef struct warp {
     mask_frame *frames;
     int nframes;
     unsigned char *frame;
+    uint32_t order;  /* names an interval between two barriers of this warp; 0: the kernel has none */
     bool has_waited; /* for the launches before; true in a launch that starts after them */
 } warp;
 
@@ -55,6 +56,7 @@ typedef struct sim_block {
     int64_t index[3];
     uint32_t number; /* linear, x first */
     uint32_t epoch;  /* grows at every barrier and block: names an interval between two, of fewer than 2^32 */
+    uint32_t orders; /* the same of barriers of any warp */
     unsigned char *shared;
     race_shadow *shared_shadow;
     async_flights *flights; /* NULL: the kernel has no asynchronous copies */
@@ -98,6 +100,8 @@ void sim_describe(finding *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)))
 #endif
     ;
+/* A barrier of one warp: the one whose instruction is the present one. */
+void sim_meet_warp(sim *s, warp *w);
 /* Where a lane that does not take part went another way. */
 tg_loc sim_divergence(const warp *w, int lane);
 

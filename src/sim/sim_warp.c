@@ -430,6 +430,9 @@ static void step(sim *s, warp *w, const code_instr *i) {
     case CODE_BARRIER:
         w->state = WARP_BLOCKED;
         break;
+    case CODE_BARRIER_WARP:
+        sim_meet_warp(s, w);
+        break;
     case CODE_EXIT:
         report_early(s, w, i, "ends");
         w->state = WARP_EXITED;
