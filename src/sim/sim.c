@@ -449,7 +449,7 @@ static void begin_block(sim *s) {
         w->pc = 0;
         w->mask = w->all;
         w->nframes = 0;
-        w->order = s->code.has_warp_barriers ? ++b->orders : 0;
+        w->order = 0;
         w->has_waited = !s->t->is_dependent;
         memset(w->frame + s->code.locals_at, 0, (size_t)s->code.locals_bytes);
         for (int axis = 0; axis < 3; axis++) {
@@ -503,7 +503,7 @@ void sim_meet_warp(sim *s, warp *w) {
         report_missing(s, &m, w, missing, sim_divergence(w, sim_first_lane(missing)),
                        "they went another way");
     }
-    w->order = ++s->block.orders;
+    w->order++;
 }
 
 /* All warps have stopped.  Every thread of the block must stand at the barrier where the first one does. */

@@ -588,7 +588,6 @@ static void statement_barrier(compiler *c, const thread_stmt *s) {
     if (!whole || s->barrier != 0 || s->participants == SCOPE_WARPGROUP) {
         refuse(c, "a barrier of a part of the block");
     }
-    c->code->has_warp_barriers |= s->participants == SCOPE_WARP;
     emit(c, s->participants == SCOPE_WARP ? CODE_BARRIER_WARP : CODE_BARRIER, s->at);
 }
 

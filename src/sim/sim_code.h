@@ -116,7 +116,6 @@ typedef struct sim_code {
     code_reg *values; /* operands of prints */
     int nvalues;
     bool has_copies; /* asynchronous ones */
-    bool has_warp_barriers;
     tg_loc *places;
     int nplaces;
     int32_t locals_at, locals_bytes;

@@ -8,77 +8,73 @@
 
 static const race_party nobody = {RACE_NOBODY, 0};
 
-static void cell_reset(race_cell *c, uint32_t epoch, uint32_t order) {
+static void cell_reset(race_cell *c, uint32_t epoch) {
     c->epoch = epoch;
-    c->order = order;
-    c->writer[0] = c->writer[1] = c->reader[0] = c->reader[1] = c->atomic[0] = c->atomic[1] = nobody;
+    for (int i = 0; i < 3; i++) {
+        c->kind[i] = (race_kind){0, {nobody, nobody}};
+    }
 }
 
-/* One of the pair that is another thread than `thread`; NULL: none. */
-static const race_party *other_than(const race_party pair[2], uint16_t thread) {
-    for (int i = 0; i < 2; i++) {
-        if (pair[i].thread != RACE_NOBODY && pair[i].thread != thread) {
-            return &pair[i];
+/* The lanes of a warp are a power of two; nobody is in no warp. */
+static inline bool is_one_warp(uint16_t thread, uint16_t other, uint16_t wave) {
+    return (thread ^ other) < wave;
+}
+
+/* A party that nothing orders before `who`; NULL: none.  The order is that of the first one.  Where the second is of
+ * another warp than the first, one of them is of another warp than `who`, and the first is asked first. */
+static inline const race_party *unordered(const race_kind *k, const race_who *who) {
+    for (int i = 0; i < 2 && k->party[i].thread != RACE_NOBODY; i++) {
+        const uint16_t thread = k->party[i].thread;
+        const bool may_be_ordered = is_one_warp(thread, who->party.thread, who->wave);
+        if (!may_be_ordered || (k->order == who->order && thread != who->party.thread)) {
+            return &k->party[i];
         }
     }
     return NULL;
 }
 
-static void join(race_party pair[2], race_party party) {
-    if (pair[0].thread == RACE_NOBODY) {
-        pair[0] = party;
-    } else if (pair[0].thread != party.thread && pair[1].thread == RACE_NOBODY) {
-        pair[1] = party;
+/* What a warp does now is in the way of all that its accesses before its barrier are in the way of, but itself. */
+static inline void join(race_kind *k, const race_who *who) {
+    race_party *p = k->party;
+    const bool is_mine = is_one_warp(p[0].thread, who->party.thread, who->wave);
+    if (p[1].thread != RACE_NOBODY && !is_one_warp(p[0].thread, p[1].thread, who->wave)) {
+        return; /* of two warps one is in anybody's way */
+    }
+    if (p[0].thread == RACE_NOBODY || (is_mine && k->order != who->order)) {
+        *k = (race_kind){who->order, {who->party, nobody}};
+    } else if (!is_mine || (p[0].thread != who->party.thread && p[1].thread == RACE_NOBODY)) {
+        p[1] = who->party;
     }
 }
 
-static bool found(race_conflict *conflict, const race_party *party, race_access access) {
-    if (party == NULL) {
-        return false;
-    }
-    *conflict = (race_conflict){.party = *party, .access = access};
-    return true;
-}
-
-static bool is_of_warp(race_party party, race_party other, uint16_t wave) {
-    return party.thread != RACE_NOBODY && party.thread / wave == other.thread / wave;
-}
-
-/* The last access was another warp's, or lies before a barrier of this one.  What this warp did before is in its own way
- * no longer, and of any other one party is enough: where two warps are in a cell, whoever races with a thread of one of
- * them that goes races with the one of the other that stays. */
-static void forget_warp(race_cell *c, const race_who *who) {
-    race_party *const pairs[] = {c->writer, c->reader, c->atomic};
-    for (int i = 0; i < 3; i++) {
-        race_party *pair = pairs[i];
-        if (is_of_warp(pair[1], who->party, who->wave) || is_of_warp(pair[1], pair[0], who->wave)) {
-            pair[1] = nobody;
-        }
-        if (is_of_warp(pair[0], who->party, who->wave)) {
-            pair[0] = pair[1];
-            pair[1] = nobody;
-        }
-    }
-    c->order = who->order;
-}
-
-/* Against the accesses of the same block and epoch; then records this one. */
-static bool touch_cell(race_cell *c, race_access access, const race_who *who, race_conflict *conflict) {
-    const uint16_t me = who->party.thread;
+/* Against the accesses of the same block and epoch; NULL: in nobody's way. */
+static inline const race_party *in_the_way(race_cell *c, race_access access, const race_who *who,
+                                           race_access *kind) {
+    static const race_access others[] = {RACE_WRITE, RACE_ATOMIC, RACE_READ};
     if (c->epoch != who->epoch) {
-        cell_reset(c, who->epoch, who->order);
-    } else if (c->order != who->order) {
-        forget_warp(c, who);
+        cell_reset(c, who->epoch);
+        return NULL;
     }
-    bool races = found(conflict, other_than(c->writer, me), RACE_WRITE);
-    if (!races && access != RACE_ATOMIC) {
-        races = found(conflict, other_than(c->atomic, me), RACE_ATOMIC);
+    for (int i = 0; i < 3; i++) {
+        *kind = others[i];
+        const bool harmless = *kind == access && access != RACE_WRITE;
+        const race_party *other = harmless ? NULL : unordered(&c->kind[*kind], who);
+        if (other != NULL) {
+            return other;
+        }
     }
-    if (!races && access != RACE_READ) {
-        races = found(conflict, other_than(c->reader, me), RACE_READ);
+    return NULL;
+}
+
+/* Whether it races; then records it. */
+static bool touch_cell(race_cell *c, race_access access, const race_who *who, race_conflict *conflict) {
+    race_access kind;
+    const race_party *other = in_the_way(c, access, who, &kind);
+    if (other != NULL) {
+        *conflict = (race_conflict){.party = *other, .access = kind};
     }
-    join(access == RACE_READ ? c->reader : access == RACE_ATOMIC ? c->atomic : c->writer, who->party);
-    return races;
+    join(&c->kind[access], who);
+    return other != NULL;
 }
 
 /* ---- tensors: pages, and the first access of the run --------------------------------------------------- */
@@ -241,43 +237,26 @@ bool race_touch(race_shadow *s, int64_t from, int bytes, race_access access, con
     return races;
 }
 
-/* Nobody but `me`, as a writer, touched the cell in this epoch; reads may have company. */
-static inline bool is_quiet(const race_cell *c, race_access access, uint16_t me) {
-    const bool alone = c->writer[1].thread == RACE_NOBODY &&
-                       (c->writer[0].thread == RACE_NOBODY || c->writer[0].thread == me);
-    return alone && c->atomic[0].thread == RACE_NOBODY &&
-           (access == RACE_READ || c->reader[0].thread == RACE_NOBODY);
-}
-
-static inline bool touch_quietly(race_cell *c, race_access access, const race_who *who, race_party me) {
-    if (c->epoch != who->epoch) {
-        cell_reset(c, who->epoch, who->order);
-    } else if (c->order != who->order) {
-        return false;
-    } else if (!is_quiet(c, access, me.thread)) {
-        return false;
-    }
-    join(access == RACE_READ ? c->reader : c->writer, me);
-    return true;
-}
-
 uint64_t race_touch_lanes(race_shadow *s, int64_t base, const int64_t *address, int bytes, uint64_t lanes,
                           race_access access, const race_who *who) {
     uint64_t recorded = 0;
-    if (s->cells == NULL || access == RACE_ATOMIC) {
+    race_access kind;
+    if (s->cells == NULL) {
         return 0;
     }
     for (int l = 0; l < 64 && lanes >> l != 0; l++) {
         if (!(lanes >> l & 1)) {
             continue;
         }
-        const race_party me = {(uint16_t)(who->party.thread + l), who->party.place};
+        race_who me = *who;
+        me.party.thread = (uint16_t)(me.party.thread + l);
         const int64_t from = base + address[l];
         const int64_t last = (from + bytes - 1) >> s->granule_log2;
         for (int64_t i = from >> s->granule_log2; i <= last; i++) {
-            if (!touch_quietly(&s->cells[i], access, who, me)) {
+            if (in_the_way(&s->cells[i], access, &me, &kind) != NULL) {
                 return recorded;
             }
+            join(&s->cells[i].kind[access], &me);
         }
         recorded |= (uint64_t)1 << l;
     }

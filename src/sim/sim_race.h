@@ -5,10 +5,13 @@
  * A barrier of a warp orders the threads of that warp, and no others.  Neither lockstep nor a shuffle orders memory.
  *
  * A cell stands for `granule` bytes, the smallest element of any access, so that every access covers whole
- * cells. For the epoch that it names it keeps the first two different threads that wrote, that read, and that
- * were atomic: enough to know exactly, for every further access, whether it races. A tensor's cells also keep
- * the first access of each kind of the whole run: when that was of another block, it and the present one are
- * unordered; when it was of this block, no other block came before, since blocks run one after another. */
+ * cells.  For the epoch that it names it keeps two parties of each kind of access: two of different warps, or,
+ * while one warp came alone, the first two threads since that warp's last barrier.  Whoever races with one that is
+ * not kept races with one that is: enough to know exactly, for every further access, whether it races.
+ *
+ * A tensor's cells also keep the first access of each kind of the whole run: when that was of another block, it and
+ * the present one are unordered; when it was of this block, no other block came before, since blocks run one after
+ * another. */
 #ifndef SIM_SIM_RACE_H
 #define SIM_SIM_RACE_H
 
@@ -23,9 +26,15 @@ typedef struct race_party {
     uint16_t thread, place;
 } race_party;
 
+/* The accesses of one kind. */
+typedef struct race_kind {
+    uint32_t order;      /* of the first party */
+    race_party party[2]; /* RACE_NOBODY: none */
+} race_kind;
+
 typedef struct race_cell {
-    uint32_t epoch, order; /* order: that of the last access */
-    race_party writer[2], reader[2], atomic[2];
+    uint32_t epoch;
+    race_kind kind[3]; /* by race_access */
 } race_cell;
 
 /* The first access of one kind to a cell in the whole run; block + 1, 0: none. */
@@ -61,9 +70,8 @@ typedef struct race_conflict {
 
 typedef struct race_who {
     uint32_t block, epoch;
-    uint32_t
-        order; /* names the interval between two barriers of its warp; 0: the kernel has no such barriers */
-    uint16_t wave; /* lanes of a warp */
+    uint32_t order; /* barriers of its warp so far: names the interval between two */
+    uint16_t wave;  /* lanes of a warp: a power of two */
     race_party party;
 } race_who;
 

@@ -48,7 +48,7 @@ typedef struct warp {
     mask_frame *frames;
     int nframes;
     unsigned char *frame;
-    uint32_t order;  /* names an interval between two barriers of this warp; 0: the kernel has none */
+    uint32_t order;  /* barriers of this warp so far: names the interval between two */
     bool has_waited; /* for the launches before; true in a launch that starts after them */
 } warp;
 
@@ -56,7 +56,6 @@ typedef struct sim_block {
     int64_t index[3];
     uint32_t number; /* linear, x first */
     uint32_t epoch;  /* grows at every barrier and block: names an interval between two, of fewer than 2^32 */
-    uint32_t orders; /* the same of barriers of any warp */
     unsigned char *shared;
     race_shadow *shared_shadow;
     async_flights *flights; /* NULL: the kernel has no asynchronous copies */
