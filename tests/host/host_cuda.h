@@ -10,8 +10,9 @@
 // host_main.cpp is a program that runs the kernel on the CPU.
 //
 // The threads of a block are fibers of one thread of the system, so that shared memory is thread_local storage
-// and nothing needs a lock.  A fiber runs until it meets a barrier or a shuffle; then the next one.  Barriers wait
-// for all fibers that have not ended, shuffles for all lanes of their mask, which must be just the lanes that exist.
+// and nothing needs a lock.  A fiber runs until it meets a barrier or a shuffle; then the next one of its warp, until
+// the warp comes no further; then the next warp.  Barriers wait for all fibers that have not ended, those of a warp for
+// all of its lanes, shuffles for all lanes of their mask, which must be just the lanes that exist.
 //
 // TEGULA_PRELUDE leaves out the parts of the prelude that are made of PTX; their like stands here, written from
 // what value.h says and not from the prelude.
@@ -61,6 +62,7 @@ extern "C" thread_local unsigned char shared_memory[];
 // ---- what the machine does when fibers wait (host_main.cpp) ----------------------------------------------------
 
 void host_barrier();
+void host_barrier_warp();
 // The bits that the lane with this number differing by xor holds; all lanes of the mask must come.
 uint64_t host_shuffle(uint64_t mask, uint64_t bits, int lanes);
 int host_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -68,6 +70,9 @@ int host_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 inline void __syncthreads() {
     host_barrier();
+}
+inline void __syncwarp() {
+    host_barrier_warp();
 }
 
 template <typename T> inline T __shfl_xor_sync(unsigned mask, T x, int lanes) {

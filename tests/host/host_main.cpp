@@ -32,7 +32,7 @@ enum { STACK = 256 * 1024, WARP = 32 };
 
 // ---- fibers -----------------------------------------------------------------------------------------------------
 
-enum fiber_state { READY, AT_BARRIER, AT_SHUFFLE, ENDED };
+enum fiber_state { READY, AT_BARRIER, AT_MEETING, ENDED };
 
 struct host_flight {
     char *to;
@@ -45,8 +45,8 @@ struct fiber {
     ucontext_t context;
     fiber_state state;
     uint3 index;
-    uint64_t posted[2]; // by the parity of `shuffles`: the last two values shown to others
-    long shuffles;      // how many it has come to
+    uint64_t posted[2]; // by the parity of `meetings`: the last two values shown to others
+    long meetings;      // of the lanes of a warp, shuffles and barriers, how many it has come to
     uint64_t mask;
     std::vector<host_flight> flights; // copies that have not arrived
     long groups;                      // committed
@@ -81,15 +81,15 @@ uint64_t existing_lanes(size_t warp) {
     return n >= WARP ? 0xffffffffu : (1ULL << n) - 1;
 }
 
-// May the fiber go on?  At a shuffle: when all lanes of its warp have come to as many.
+// May the fiber go on?  At a meeting: when all lanes of its warp have come to as many.
 bool can_run(const fiber &f, size_t i) {
     if (f.state == READY)
         return true;
-    if (f.state != AT_SHUFFLE)
+    if (f.state != AT_MEETING)
         return false;
     const size_t first = i / WARP * WARP;
     for (size_t lane = first; lane < first + WARP && lane < fibers.size(); lane++)
-        if (fibers[lane].shuffles < f.shuffles)
+        if (fibers[lane].meetings < f.meetings)
             return false;
     return true;
 }
@@ -102,11 +102,29 @@ void release_barrier() {
         f.state = READY;
 }
 
+// As far as the warp comes without the others, so that what it should have waited for is not there.  Has it ended?
+bool run_warp(size_t first) {
+    bool progress = true, all_ended = false;
+    while (progress) {
+        progress = false;
+        all_ended = true;
+        for (size_t i = first; i < first + WARP && i < fibers.size(); i++) {
+            if (can_run(fibers[i], i)) {
+                fibers[i].state = READY;
+                resume(i);
+                progress = true;
+            }
+            all_ended &= fibers[i].state == ENDED;
+        }
+    }
+    return all_ended;
+}
+
 void run_block(char *stacks) {
     for (size_t i = 0; i < fibers.size(); i++) {
         fiber &f = fibers[i];
         f.state = READY;
-        f.shuffles = 0;
+        f.meetings = 0;
         f.flights.clear();
         f.groups = 0;
         getcontext(&f.context);
@@ -116,19 +134,12 @@ void run_block(char *stacks) {
         makecontext(&f.context, enter, 0);
     }
     for (;;) {
-        bool progress = false, all_ended = true;
-        for (size_t i = 0; i < fibers.size(); i++) {
-            if (can_run(fibers[i], i)) {
-                fibers[i].state = READY;
-                resume(i);
-                progress = true;
-            }
-            all_ended &= fibers[i].state == ENDED;
-        }
+        bool all_ended = true;
+        for (size_t first = 0; first < fibers.size(); first += WARP)
+            all_ended &= run_warp(first);
         if (all_ended)
             return;
-        if (!progress)
-            release_barrier();
+        release_barrier();
     }
 }
 
@@ -169,6 +180,12 @@ void host_barrier() {
     give_way();
 }
 
+void host_barrier_warp() {
+    fibers[running].meetings++;
+    fibers[running].state = AT_MEETING;
+    give_way();
+}
+
 uint64_t host_shuffle(uint64_t mask, uint64_t bits, int lanes) {
     const size_t self = running, warp = self / WARP, partner = self ^ (size_t)lanes;
     if (mask != existing_lanes(warp))
@@ -176,9 +193,9 @@ uint64_t host_shuffle(uint64_t mask, uint64_t bits, int lanes) {
     if (partner / WARP != warp || partner >= fibers.size())
         fail("a shuffle asks a lane that does not exist");
     fiber &f = fibers[self];
-    f.posted[++f.shuffles & 1] = bits;
-    f.state = AT_SHUFFLE;
-    const long turn = f.shuffles;
+    f.posted[++f.meetings & 1] = bits;
+    f.state = AT_MEETING;
+    const long turn = f.meetings;
     give_way();
     return fibers[partner].posted[turn & 1];
 }
