@@ -481,6 +481,7 @@ static void add_threads(text *out, const warp *w, uint64_t lanes) {
 typedef struct meeting {
     tg_loc barrier;
     int thread; /* one that has arrived */
+    bool is_of_warp;
 } meeting;
 
 static void report_missing(sim *s, const meeting *m, const warp *w, uint64_t missing, tg_loc where,
@@ -489,16 +490,21 @@ static void report_missing(sim *s, const meeting *m, const warp *w, uint64_t mis
         sim_find(s, FINDING_BARRIER, m->barrier, where, m->thread, w->first + sim_first_lane(missing));
     if (f != NULL) {
         text who = {0};
+        text_add(&who, "threads ");
         add_threads(&who, w, missing);
-        sim_describe(f, "threads %s of %d do not arrive: %s", who.s != NULL ? who.s : "", s->threads,
-                     instead);
+        if (m->is_of_warp) {
+            text_add(&who, " of their warp");
+        } else {
+            text_print(&who, " of %d", s->threads);
+        }
+        sim_describe(f, "%s do not arrive: %s", who.s != NULL ? who.s : "threads", instead);
         text_free(&who);
     }
 }
 
 void sim_meet_warp(sim *s, warp *w) {
     const uint64_t missing = w->all & ~w->mask;
-    const meeting m = {s->code.instr[w->pc].at, w->first + sim_first_lane(w->mask)};
+    const meeting m = {s->code.instr[w->pc].at, w->first + sim_first_lane(w->mask), true};
     if (missing != 0) {
         report_missing(s, &m, w, missing, sim_divergence(w, sim_first_lane(missing)),
                        "they went another way");
@@ -509,7 +515,7 @@ void sim_meet_warp(sim *s, warp *w) {
 /* All warps have stopped.  Every thread of the block must stand at the barrier where the first one does. */
 static void compare(sim *s, const warp *first) {
     const sim_block *b = &s->block;
-    const meeting m = {s->code.instr[first->pc - 1].at, first->first + sim_first_lane(first->mask)};
+    const meeting m = {s->code.instr[first->pc - 1].at, first->first + sim_first_lane(first->mask), false};
     for (int i = 0; i < b->nwarps; i++) {
         const warp *w = &b->warps[i];
         const uint64_t missing = w->all & ~w->mask;
