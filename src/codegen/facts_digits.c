@@ -403,9 +403,11 @@ static bool have_indices(const fact_access *a, const fact_access *b) {
 
 static bool make_index(const fact_block *block, const fact_access *access, int d, digits_side *s) {
     *s = (digits_side){.access = access, .lanes = lanes_along(access->ref, d)};
-    const bool good = affine_of(access->ref->arg[d], &s->a) && affine_rejoin(&s->a);
+    if (!affine_of(access->ref->arg[d], &s->a) || !affine_rejoin(&s->a)) {
+        return false;
+    }
     affine_group(block, &s->a);
-    return good;
+    return true;
 }
 
 /* What dimension d says of threads that meet there; true when none do.  `stride` keeps dimensions apart. */

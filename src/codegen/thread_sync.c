@@ -494,6 +494,11 @@ static bool has_all_axes(const thread_kernel *t) {
     return true;
 }
 
+/* No threads of the block are told apart. */
+static bool is_one_group(const sync_state *st) {
+    return st->block.group >= thread_count(st->t);
+}
+
 /* Facts are asked once for each pair. */
 static bool may_meet(sync_state *st, const access *a, const access *b) {
     a = a->place;
@@ -508,7 +513,8 @@ static bool may_meet(sync_state *st, const access *a, const access *b) {
     pair *p = ARENA_NEW(st->a, pair);
     *p = (pair){a, b, true, *slot};
     *slot = p;
-    p->conflict = !st->has_all_axes || facts_apart(&st->block, &a->where, &b->where) != FACT_YES;
+    p->conflict =
+        !is_one_group(st) && (!st->has_all_axes || facts_apart(&st->block, &a->where, &b->where) != FACT_YES);
     return p->conflict;
 }
 
@@ -535,17 +541,19 @@ static const access *hazard(sync_state *st, const accesses *before, const access
 static const char *reason(const sync_state *st, const access *first, const access *second) {
     static const char *const partial[] = {[TG_SUM] = "sum", [TG_MAX] = "maximum", [TG_MIN] = "minimum"};
     const buffer *b = first->buffer;
+    const bool is_part = st->block.group > 1 && !is_one_group(st);
+    const char *part = is_part ? "the warp's part of " : "";
     if (!first->is_write) {
-        return arena_print(st->a, "%s has been read before it is written again", b->name);
+        return arena_print(st->a, "%s%s has been read before it is written again", part, b->name);
     }
     if (second->is_write) {
-        return arena_print(st->a, "%s is written in this order", b->name);
+        return arena_print(st->a, "%s%s is written in this order", part, b->name);
     }
     if (b->space == TG_SHARED && b->reduction) {
         return arena_print(st->a, "every partial %s is in %s before it is read", partial[b->reduction],
                            b->name);
     }
-    return arena_print(st->a, "all of %s %s before it is read", b->name,
+    return arena_print(st->a, "%s%s %s before it is read", is_part ? part : "all of ", b->name,
                        first->has_landed ? "has landed" : "is written");
 }
 
@@ -844,6 +852,7 @@ static void narrow(sync_state *st) {
             barrier->participants = SCOPE_WARP;
             walk_kernel(st);
             barrier->participants = st->first ? SCOPE_BLOCK : SCOPE_WARP;
+            barrier->why = st->first ? barrier->why : reason(st, st->item[i].first, st->item[i].second);
         }
     }
 }

@@ -251,7 +251,7 @@ static void walk_statement(const thread_stmt *s, walk *w) {
         return;
     case THREAD_BARRIER:
         settle(w);
-        w->sum.barriers++;
+        w->sum.barriers += s->participants != SCOPE_WARP; /* within a warp it is an instruction like others */
         w->has_barrier = true;
         return;
     case THREAD_WAIT:

@@ -62,6 +62,10 @@ const char *explain_fact_name(explain_fact_kind k) {
     return "?";
 }
 
+const char *explain_fact_whose(const explain_fact *f) {
+    return f->is_of_warp ? "of each warp: " : "";
+}
+
 const char *explain_place(const explained *e, const node *ref) {
     return expr_text(&e->s->memory, ref);
 }
@@ -98,7 +102,8 @@ static bool is_known(const explained *e, const explain_fact *x) {
     for (int i = 0; i < e->nfacts; i++) {
         const explain_fact *f = &e->fact[i];
         if (f->kind == x->kind && f->at.line == x->at.line && strcmp(f->text, x->text) == 0 &&
-            f->apart[0].line == x->apart[0].line && f->apart[1].line == x->apart[1].line) {
+            f->apart[0].line == x->apart[0].line && f->apart[1].line == x->apart[1].line &&
+            f->is_of_warp == x->is_of_warp) {
             return true;
         }
     }
@@ -127,6 +132,7 @@ static void add_fact(gathering *g, explain_fact_kind kind, tg_loc at, const char
 
 static void add_barrier(gathering *g, const thread_stmt *s) {
     explain_fact x = {.kind = EXPLAIN_BARRIER, .at = s->at, .text = s->why ? s->why : "as written"};
+    x.is_of_warp = s->participants == SCOPE_WARP;
     memcpy(x.apart, s->apart, sizeof x.apart);
     add(g, x);
 }

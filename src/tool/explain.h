@@ -29,6 +29,7 @@ typedef struct explain_fact {
     const char *text;
     tg_loc apart
         [2]; /* EXPLAIN_BARRIER: the accesses that it keeps in order; file NULL: it stands in the source */
+    bool is_of_warp; /* EXPLAIN_BARRIER: each warp meets by itself, not the block */
 } explain_fact;
 
 typedef struct explained {
@@ -58,8 +59,10 @@ typedef struct explained {
 int explain_make(const options *o, subject *s, explained *out);
 void explain_free(explained *e);
 
-const char *explain_op_name(cost_op op);            /* "load", "store", "atomic", "async_copy" */
-const char *explain_op_words(cost_op op);           /* the same for people: "Load from" */
+const char *explain_op_name(cost_op op);  /* "load", "store", "atomic", "async_copy" */
+const char *explain_op_words(cost_op op); /* the same for people: "Load from" */
+/* "of each warp: ", or nothing. */
+const char *explain_fact_whose(const explain_fact *f);
 const char *explain_fact_name(explain_fact_kind k); /* "barrier", "condition", .. */
 const char *explain_place(const explained *e,
                           const node *ref); /* "matrix[row, col]", in the subject's memory */

@@ -162,6 +162,7 @@ static void print_facts(const page *p, explain_fact_kind kind, const char *title
         page_print(p, "<li><span>");
         page_place(p, f->at);
         page_print(p, "</span><span>");
+        page_words(p, explain_fact_whose(f));
         page_words(p, f->text);
         if (f->apart[0].file) {
             page_print(p, ": ");

@@ -172,6 +172,9 @@ static void add_facts(json *j, const explained *e) {
         json_string(j, "kind", explain_fact_name(e->fact[i].kind));
         add_place(j, e->fact[i].at);
         json_string(j, "text", e->fact[i].text);
+        if (e->fact[i].kind == EXPLAIN_BARRIER) {
+            json_string(j, "of", e->fact[i].is_of_warp ? "warp" : "block");
+        }
         add_apart(j, &e->fact[i]);
         json_end(j);
     }

@@ -352,8 +352,9 @@ static const char *fact_words(const explained *e, const explain_fact *f) {
     if (!f->apart[0].file) {
         return f->text;
     }
-    return arena_print(&e->s->memory, "%s: %s:%d, then %s:%d", f->text, base_name(f->apart[0].file),
-                       f->apart[0].line, base_name(f->apart[1].file), f->apart[1].line);
+    return arena_print(&e->s->memory, "%s%s: %s:%d, then %s:%d", explain_fact_whose(f), f->text,
+                       base_name(f->apart[0].file), f->apart[0].line, base_name(f->apart[1].file),
+                       f->apart[1].line);
 }
 
 static void put_facts(const printer *p, const explained *e, explain_fact_kind kind, const char *title) {

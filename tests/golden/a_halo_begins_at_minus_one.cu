@@ -6,7 +6,7 @@ extern "C" __global__ void __launch_bounds__(32) a_halo_begins_at_minus_one(
     for (int i = 0; i < 8; ++i)
         s[i][tid_x] = i - 1 >= 0 && i - 1 < 6 && tid_x - 1 >= 0 && tid_x - 1 < 30
             ? x[(i - 1) * 30 + (tid_x - 1)] : 0.0f;
-    __syncthreads(); // all of s is written before it is read
+    __syncwarp(); // all of s is written before it is read
 
     for (int turn = 0; turn < 3; ++turn) {
         if (turn * 64 + tid_x * 2 < 180) {

@@ -12,10 +12,10 @@ extern "C" __global__ void __launch_bounds__(32) a_loop_keeps_the_trips_it_began
         left = left - 1;
         y[tid] += i;
     }
-    __syncthreads(); // all of most is written before it is read
+    __syncwarp(); // all of most is written before it is read
 
     const int i_trips_1 = most[0];
-    __syncthreads(); // most has been read before it is written again
+    __syncwarp(); // most has been read before it is written again
 
     for (int i = 0; i < i_trips_1; ++i) {
         if (tid == 0)

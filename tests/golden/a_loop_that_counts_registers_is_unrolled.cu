@@ -11,12 +11,12 @@ extern "C" __global__ void __launch_bounds__(64) a_loop_that_counts_registers_is
         sums[i] = 0.0f;
     #pragma unroll
     for (int i_tile = 0; i_tile < 4; ++i_tile) {
-        const int row = tid_x / 32;
-        const int col = tid_x % 32 * 2;
-        __syncthreads(); // tile_shared has been read before it is written again
+        const int row = tid_x / 16 % 2;
+        const int col = tid_x / 32 * 32 + tid_x % 16 * 2;
+        __syncwarp(); // the warp's part of tile_shared has been read before it is written again
 
         *(uint2 *)&tile_shared[row][col] = load_once((const uint2 *)&x[(i_tile * 2 + row) * 64 + col]);
-        __syncthreads(); // all of tile_shared is written before it is read
+        __syncwarp(); // the warp's part of tile_shared is written before it is read
 
         #pragma unroll
         for (int i = 0; i < 2; ++i)

@@ -5,13 +5,15 @@ extern "C" __global__ void __launch_bounds__(224) chunks_change_places_where_pad
     float (*tile_x)[256] = (float (*)[256])shared_memory; // 16-byte chunk c of a row lies at c ^ row % 8: rows on different banks
     const int pid = blockIdx.x;
     const int tid_x = threadIdx.x;
-    for (int i = 0; i < 64; ++i) {
-        const int row = (i * 896 + tid_x * 4) / 256;
-        const int col = (i * 896 + tid_x * 4) % 256;
-        *(uint4 *)&tile_x[row][col ^ (row % 8 * 4)] = *(const uint4 *)&x[(pid * 224 + row) * 256 + col];
+    for (int i = 0; i < 32; ++i) {
+        for (int j = 0; j < 2; ++j) {
+            const int row = tid_x / 32 * 32 + i;
+            const int col = j * 128 + tid_x % 32 * 4;
+            *(uint4 *)&tile_x[row][col ^ (row % 8 * 4)] = *(const uint4 *)&x[(pid * 224 + row) * 256 + col];
+        }
     }
     float sums = 0.0f;
-    __syncthreads(); // all of tile_x is written before it is read
+    __syncwarp(); // the warp's part of tile_x is written before it is read
 
     #pragma unroll
     for (int k_piece = 0; k_piece < 64; ++k_piece) {

@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(32) clear_and_fill_of_shared_are_sh
     #pragma unroll
     for (int k = 0; k < 3; ++k)
         mine[k] = 0.5f;
-    __syncthreads(); // all of tile_of_y is written before it is read
+    __syncwarp(); // all of tile_of_y is written before it is read
 
     for (int k = 0; k < 5; ++k) {
         if (thread < 20)
