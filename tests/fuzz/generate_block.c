@@ -552,6 +552,100 @@ static gstmt *pipeline(maker *m, const scope *s, const tiles *t) {
     return list;
 }
 
+/* ---- parts of threads ------------------------------------------------------------------------------------- */
+
+/* Rows of so many parts of so many elements, in shared memory: as many parts as threads, or about. */
+static int rows_of_parts(maker *m, const int dim[3], gstmt ***tail, int *view) {
+    program *p = m->p;
+    static const int64_t types[] = {TG_F16, TG_F32, TG_I8, TG_U8, TG_I32, TG_BF16, TG_F64};
+    const int64_t type = block_pick(p, types, 7);
+    const int flat[2] = {dim[0], size_make(p, SIZE_TIMES, dim[1], dim[2], 0)};
+    const bool is_flat = chance(p, 60);
+    const int b = block_new_tile(m, TG_SHARED, type, is_flat ? 2 : 3, is_flat ? flat : dim);
+    *view = b;
+    if (b == NONE) {
+        return NONE;
+    }
+    append(tail, block_alloc(p, b));
+    if (is_flat) {
+        *view = block_new_view(m, b, type);
+        if (*view == NONE) {
+            return NONE;
+        }
+        p->buffer[*view].rank = 3;
+        memcpy(p->buffer[*view].dim, dim, 3 * sizeof *dim);
+        append(tail, block_alloc(p, *view));
+    }
+    return b;
+}
+
+/* The iteration's own part of every row, element after element, into its sum; now and then another one's part. */
+static gstmt *sum_of_part(maker *m, const scope *s, int view, int sums) {
+    program *p = m->p;
+    const int *dim = p->buffer[view].dim;
+    scope inside = *s;
+    gexpr *own, *index[3];
+    gstmt *l = over(p, 1, &dim[1], &inside, &own);
+    gstmt *rows = over_own(p, dim[0], &inside, &index[0]);
+    gstmt *elements = over_own(p, dim[2], &inside, &index[2]);
+    index[1] = chance(p, 85) ? own : random_index(p, &inside, dim[1], 1);
+    const int64_t type = p->buffer[sums].type;
+    gexpr *x = convert(p, make_load(p, view, index), type), *sum = make_load(p, sums, &own);
+    elements->body = type_real(type) ? element_stmt(p, S_ACCUM, sums, &own, limit_real(p, x, 8))
+                                     : element_stmt(p, S_SET, sums, &own, make_binary(p, TG_BIT_XOR, sum, x));
+    rows->body = elements;
+    l->body = rows;
+    return l;
+}
+
+/* Tiles of which each thread reads a part of its own, copied again and again. */
+static gstmt *parts_of_threads(maker *m, const scope *s) {
+    program *p = m->p;
+    static const int64_t sizes[] = {1, 2, 3, 4, 8, 8, 9, 16, 16, 32};
+    const int64_t threads = program_threads(p);
+    const int64_t parts = chance(p, 70) ? threads : chance(p, 50) ? 2 * threads : 1 + roll_below(p, threads);
+    const int64_t type = chance(p, 50) ? TG_I32 : TG_F32, n = 1 + roll_below(p, 2);
+    const int of_sums = size_number(p, parts);
+    gstmt *list = NULL, **tail = &list;
+    scope outside = *s;
+    int tile[2], view[2];
+    for (int i = 0; i < n; i++) {
+        const int dim[3] = {size_number(p, 1 + roll_below(p, 4)), of_sums,
+                            size_number(p, block_pick(p, sizes, 10))};
+        tile[i] = rows_of_parts(m, dim, &tail, &view[i]);
+        if (tile[i] == NONE) {
+            return NULL;
+        }
+    }
+    const int sums = block_new_tile(m, block_random_space(p), type, 1, &of_sums);
+    if (sums == NONE) {
+        return NULL;
+    }
+    append(&tail, block_alloc(p, sums));
+    append(&tail, block_fill(m, &outside, sums));
+    gstmt *l = make_stmt(p, S_LOOP);
+    l->scope = chance(p, 75) ? TG_PIPELINED : TG_SERIAL;
+    l->option = l->scope == TG_PIPELINED ? 1 + roll_below(p, 4) : 0;
+    bool certain;
+    trip_count(m, &outside, l, "k", 1 + roll_below(p, 5), &certain);
+    scope inside = outside;
+    inside.variable[inside.nvariables++] = l->axis[0];
+    gstmt *body = NULL, **end = &body;
+    for (int i = 0; i < n; i++) {
+        append(&end, block_load_into(m, &inside, tile[i]));
+    }
+    for (int i = 0; i < n; i++) {
+        append(&end, sum_of_part(m, &inside, view[i], sums));
+    }
+    l->body = body;
+    append(&tail, l);
+    gstmt *out = block_store_tile(m, sums);
+    if (out) {
+        append(&tail, out);
+    }
+    return list;
+}
+
 static gstmt *uniform_loop(maker *m, scope s, const tiles *t, int depth) {
     program *p = m->p;
     gstmt *l = make_stmt(p, S_LOOP);
@@ -579,7 +673,7 @@ static gstmt *uniform_when(maker *m, const scope *s, const tiles *t, int depth) 
 
 static gstmt *episode(maker *m, scope *s, tiles *t, int depth) {
     program *p = m->p;
-    switch (roll_below(p, 20)) {
+    switch (roll_below(p, 21)) {
     case 0:
     case 1:
         return block_load_tile(m, s, t);
@@ -612,6 +706,8 @@ static gstmt *episode(maker *m, scope *s, tiles *t, int depth) {
     case 17:
         return block_view_tile(m, s, t);
     case 18:
+        return parts_of_threads(m, s);
+    case 19:
         return depth > 0 ? uniform_loop(m, *s, t, depth) : NULL;
     default:
         return depth > 0 ? uniform_when(m, s, t, depth) : NULL;
@@ -659,5 +755,7 @@ void generate_block_view(program *p) {
         }
     }
     const tiles none = {.n = 0};
-    p->body = episodes(&m, s, none, 2);
+    p->body =
+        chance(p, 10) ? parts_of_threads(&m, &s) : NULL; /* alone: one other copy, and all are the block's */
+    p->body = p->body ? p->body : episodes(&m, s, none, 2);
 }
