@@ -85,6 +85,32 @@ static void conversions_that_stay(void) {
     }
 }
 
+/* A neighbour's element, of the same warp or of another. */
+static void exchange_in_each_iteration(int64_t distance) {
+    tensor(x, F32, 448, 64);
+    tensor(y, F32, 64);
+    grid(pid, 1) threads(64) {
+        shared(s, F32, 64);
+        fragment(sum, F32, 64);
+        clear(sum);
+        serial(i, 448) {
+            parallel(j, 64)
+                set(at(s, j), at(x, i, j));
+            parallel(j, 64)
+                accum(at(sum, j), at(s, bit_xor(j, distance)));
+        }
+        copy(sum, y);
+    }
+}
+
+static void exchange_within_warps(void) {
+    exchange_in_each_iteration(1);
+}
+
+static void exchange_between_warps(void) {
+    exchange_in_each_iteration(32);
+}
+
 static estimate_thread estimate_for(tg_builder *build) {
     lowered l = lower("kernel", build, "sm_90a", (tg_config){0});
     expect_good(&l);
@@ -107,6 +133,15 @@ Test(estimate, loads_cross_a_barrier_where_nobody_writes) {
     cr_assert_eq(x.shared, 448);
     cr_assert_eq(x.barriers, 896);
     cr_assert_eq(estimate_for(a_barrier_after_a_load_of_what_is_written).loads, 448);
+}
+
+Test(estimate, a_barrier_of_the_warp_is_an_instruction) {
+    const estimate_thread warp = estimate_for(exchange_within_warps),
+                          block = estimate_for(exchange_between_warps);
+    cr_assert_eq(block.barriers, 896);
+    cr_assert_eq(warp.barriers, 0);
+    cr_assert_eq(warp.cycles, block.cycles);
+    cr_assert_eq(warp.shared, block.shared);
 }
 
 Test(estimate, a_product_that_is_added_is_one_instruction_and_a_conversion_takes_two_cycles) {

@@ -63,6 +63,10 @@ shows "load +matrix_shared\[.* 4 wavefronts, 4 needed +100 %"
 shows "gemv.c:[0-9]+ +all of vector_shared is written before it is read: gemv.c:[0-9]+, then gemv.c:[0-9]+$"
 shows "gemv.c:[0-9]+ +matrix_shared at byte [0-9]+; 8 elements of padding"
 shows "accumulator: 1 element a thread"
+report gemv_q4
+shows "engine.c:[0-9]+ +of each warp: the warp's part of matrix_shared has landed before it is read: engine.c:"
+shows "engine.c:[0-9]+ +every partial sum is in sums_partial before it is read: "
+shows "barriers +1 met by a block"
 
 # A run of V elements of bf16 for each thread: 1 / V is used, until a lane has a sector to itself.
 for pair in 1:100 2:50 4:25 8:12.5 16:6.25 32:6.25; do
@@ -177,6 +181,9 @@ holds "explain --json says its schema once" [ "$(grep -c '"schema"' "$work/out")
 
 expect 0 '"estimate_us": [0-9.]+,' explain $k --json --gpu h200
 expect 0 '"second": \{' explain block_naive --json
+report gemv_q4 --json
+shows '"of": "warp",'
+shows '"of": "block",'
 # The line of CUDA that an access is said to stand in names it.
 if command -v python3 >/dev/null; then
     cat >"$work/lines.py" <<'EOP'
