@@ -29,6 +29,8 @@ KERNEL(races) {
 EOK
 "$TEGULA" explain races -k "$work/races.c" -q --html "$work/races.html" >"$work/out" 2>&1
 holds "races stand on the page" grep -q '<li><strong>race' "$work/races.html"
+"$TEGULA" explain gemv_q4 -q --html "$work/q4.html" >"$work/out" 2>&1 || fail "explain gemv_q4 --html"
+holds "a barrier of the warp is told apart" grep -q 'of each warp: the warp' "$work/q4.html"
 expect 3 "could not be written" explain $k --html "$work/nowhere/page.html"
 
 if [ -z "$browser" ]; then
