@@ -64,7 +64,7 @@ shows "gemv.c:[0-9]+ +all of vector_shared is written before it is read: gemv.c:
 shows "gemv.c:[0-9]+ +matrix_shared at byte [0-9]+; 8 elements of padding"
 shows "accumulator: 1 element a thread"
 report gemv_q4
-shows "engine.c:[0-9]+ +of each warp: the warp's part of matrix_shared has landed before it is read: engine.c:"
+shows "engine.c:[0-9]+ +of each warp: the warp's part of matrix_shared has landed before it is read"
 shows "engine.c:[0-9]+ +every partial sum is in sums_partial before it is read: "
 shows "barriers +1 met by a block"
 

@@ -111,11 +111,23 @@ Test(warp_copies, read_through_a_view_of_words) {
 }
 
 /* One that is not for its own warp, and both wait for the block; so does what is filled before. */
+static bool is_spread_by_warp(tg_config config) {
+    lowered l = lower("two_tiles", two_tiles, "sm_80", config);
+    text t = thread_text(&l);
+    const bool by_warp = strstr(t.s, "tid_x / 32") != NULL;
+    text_free(&t);
+    finish(&l);
+    return by_warp;
+}
+
 Test(warp_copies, all_of_a_kernel_or_none) {
     for (int64_t stages = 1; stages <= 4; stages++) {
         for (int i = 0; i < 4; i++) {
             AGREE(i == 0 ? BY_WARP : BY_BLOCK, two_tiles, "sm_80", threads, 128, size, 16, rounds, 5, stages,
                   stages, across, i % 2, fills, i / 2);
+            const tg_config config =
+                TG_CONFIG(threads, 128, size, 16, rounds, 5, stages, stages, across, i % 2, fills, i / 2);
+            cr_assert_eq(is_spread_by_warp(config), i == 0);
             AGREE(EITHER, two_tiles, "sim64", threads, 128, size, 16, rounds, 5, stages, stages, across,
                   i % 2, fills, i / 2);
         }

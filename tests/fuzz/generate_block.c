@@ -388,7 +388,8 @@ static gstmt *feed(maker *m, const scope *s, const tiles *t, int b, const int *d
     for (int i = 0; i < nkept; i++) {
         place[i] = index[kept[i]];
     }
-    const int64_t type = p->buffer[b].type, each = block_element_count(p, dim, rank) * rounds;
+    const int64_t type = p->buffer[b].type;
+    const int64_t each = block_element_count(p, dim, rank) * rounds + 2; /* as much as it is filled with */
     gexpr *x;
     if (p->buffer[b].reduction == TG_SUM) {
         x = random_summand(p, &inside, type, each, 2);
