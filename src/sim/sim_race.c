@@ -33,7 +33,7 @@ static inline const race_party *unordered(const race_kind *k, const race_who *wh
     return NULL;
 }
 
-/* What a warp does now is in the way of all that its accesses before its barrier are in the way of, but itself. */
+/* An access of a warp stands for those of that warp before its barrier: whoever has these in the way has it, too. */
 static inline void join(race_kind *k, const race_who *who) {
     race_party *p = k->party;
     const bool is_mine = is_one_warp(p[0].thread, who->party.thread, who->wave);
@@ -47,34 +47,31 @@ static inline void join(race_kind *k, const race_who *who) {
     }
 }
 
-/* Against the accesses of the same block and epoch; NULL: in nobody's way. */
-static inline const race_party *in_the_way(race_cell *c, race_access access, const race_who *who,
-                                           race_access *kind) {
-    static const race_access others[] = {RACE_WRITE, RACE_ATOMIC, RACE_READ};
+static inline bool is_in_the_way(const race_cell *c, race_access kind, const race_who *who,
+                                 race_conflict *conflict) {
+    const race_party *other = unordered(&c->kind[kind], who);
+    if (other != NULL) {
+        *conflict = (race_conflict){.party = *other, .access = kind};
+    }
+    return other != NULL;
+}
+
+/* Against the accesses of the same block and epoch; older ones are forgotten. */
+static inline bool does_race(race_cell *c, race_access access, const race_who *who, race_conflict *conflict) {
     if (c->epoch != who->epoch) {
         cell_reset(c, who->epoch);
-        return NULL;
+        return false;
     }
-    for (int i = 0; i < 3; i++) {
-        *kind = others[i];
-        const bool harmless = *kind == access && access != RACE_WRITE;
-        const race_party *other = harmless ? NULL : unordered(&c->kind[*kind], who);
-        if (other != NULL) {
-            return other;
-        }
-    }
-    return NULL;
+    return is_in_the_way(c, RACE_WRITE, who, conflict) ||
+           (access != RACE_ATOMIC && is_in_the_way(c, RACE_ATOMIC, who, conflict)) ||
+           (access != RACE_READ && is_in_the_way(c, RACE_READ, who, conflict));
 }
 
 /* Whether it races; then records it. */
 static bool touch_cell(race_cell *c, race_access access, const race_who *who, race_conflict *conflict) {
-    race_access kind;
-    const race_party *other = in_the_way(c, access, who, &kind);
-    if (other != NULL) {
-        *conflict = (race_conflict){.party = *other, .access = kind};
-    }
+    const bool races = does_race(c, access, who, conflict);
     join(&c->kind[access], who);
-    return other != NULL;
+    return races;
 }
 
 /* ---- tensors: pages, and the first access of the run --------------------------------------------------- */
@@ -240,7 +237,7 @@ bool race_touch(race_shadow *s, int64_t from, int bytes, race_access access, con
 uint64_t race_touch_lanes(race_shadow *s, int64_t base, const int64_t *address, int bytes, uint64_t lanes,
                           race_access access, const race_who *who) {
     uint64_t recorded = 0;
-    race_access kind;
+    race_conflict ignored;
     if (s->cells == NULL) {
         return 0;
     }
@@ -253,7 +250,7 @@ uint64_t race_touch_lanes(race_shadow *s, int64_t base, const int64_t *address, 
         const int64_t from = base + address[l];
         const int64_t last = (from + bytes - 1) >> s->granule_log2;
         for (int64_t i = from >> s->granule_log2; i <= last; i++) {
-            if (in_the_way(&s->cells[i], access, &me, &kind) != NULL) {
+            if (does_race(&s->cells[i], access, &me, &ignored)) {
                 return recorded;
             }
             join(&s->cells[i].kind[access], &me);
