@@ -212,22 +212,25 @@ KERNEL(gemv_q4) {
             copy(tile(matrix, mad(pid_n, tiles, i_tile), 0), matrix_shared);
             parallel(p, pairs) {
                 unrolled(i, tile_n) {
+                    local(word, U32, Q4_BYTES / 2); /* both blocks, before anything waits for them */
+                    unrolled(j, Q4_BYTES / 2) {
+                        set(at(word, j), at(words, i, p, j));
+                    }
                     for (int b = 0; b < 2; b++) {
                         local(sum, F32, 2); /* two, so that an addition need not wait for the last */
                         set(at(sum, 0), at(offset, p, b));
                         set(at(sum, 1), 0);
                         unrolled(j, Q4_WEIGHTS / 8) {
                             /* behind its scale the first block's words lie across two */
-                            tg_expr word = u32(at(words, i, p, add(j, b ? 5 : 0)));
-                            let(low, b ? word : bit_or(shr(word, 16), shl(at(words, i, p, add(j, 1)), 16)));
+                            let(low, b ? u32(at(word, add(j, 5)))
+                                       : bit_or(shr(at(word, j), 16), shl(at(word, add(j, 1)), 16)));
                             let(high, shr(low, Q4_SHIFT));
                             for (int n = 0; n < 8; n++) {
                                 let(weight, bitcast(F32, bit_and(n < 5 ? low : high, 15 << q4_place(n))));
                                 accum(at(sum, n % 2), mul(weight, q4_element(elements, p, b, j, n)));
                             }
                         }
-                        tg_expr word = u32(at(words, i, p, 4 * b));
-                        let(scale, f32(bitcast(F16, u16(b ? shr(word, 16) : word))));
+                        let(scale, f32(bitcast(F16, u16(b ? shr(at(word, 4), 16) : u32(at(word, 0))))));
                         accum(at(sums, mad(i_tile, tile_n, i)),
                               mul(scale, add(at(sum, 0), at(sum, 1)), ldexp(1.0, 149 - Q4_SCALE)));
                     }

@@ -556,7 +556,34 @@ static void prefix(printer *p, const node *x, int flags) {
     cuda_expr(p, y, same ? LEVEL_CALL : LEVEL_UNARY, widened_operand(x, flags) == 0 ? EXPR_LONG : 0);
 }
 
+/* How far x moves a word by a constant, in this direction; 0: it does not. */
+static int64_t moved_by(const node *x, tg_op op) {
+    const bool moves = x->kind == E_OP && x->op == op && x->type == TG_U32 && x->arg[0]->type == TG_U32 &&
+                       x->arg[1]->kind == E_CONST;
+    return moves && x->arg[1]->ival < 32 ? x->arg[1]->ival : 0;
+}
+
+/* low >> n | high << 32 - n: a word out of two, one instruction that CUDA has a function for. */
+static bool is_funnel(const node *x) {
+    const bool is_or = x->kind == E_OP && x->op == TG_BIT_OR && x->type == TG_U32;
+    const int64_t n = is_or ? moved_by(x->arg[0], TG_SHR) : 0;
+    return n > 0 && moved_by(x->arg[1], TG_SHL) == 32 - n;
+}
+
+static void funnel(printer *p, const node *x) {
+    text *out = &p->out->text;
+    text_add(out, "__funnelshift_r(");
+    cuda_expr(p, x->arg[0]->arg[0], LEVEL_NONE, 0);
+    text_add(out, ", ");
+    cuda_expr(p, x->arg[1]->arg[0], LEVEL_NONE, 0);
+    text_print(out, ", %lld)", (long long)x->arg[0]->arg[1]->ival);
+}
+
 static void operation(printer *p, const node *x, int level, int flags) {
+    if (is_funnel(x)) {
+        funnel(p, x);
+        return;
+    }
     if (ops[x->op].level == LEVEL_CALL) {
         function(p, x, level, flags);
         return;
@@ -597,6 +624,9 @@ static int level_of(const node *x, int flags) {
     case E_CONST:
         return literal_level(x);
     case E_OP:
+        if (is_funnel(x)) {
+            return LEVEL_CALL;
+        }
         if (wraps(x) && !(flags & EXPR_ASSIGNED)) {
             return LEVEL_UNARY;
         }

@@ -216,6 +216,17 @@ bool layout_equal(const layout *a, const layout *b) {
     return true;
 }
 
+bool layout_covers(const layout *l, int64_t stride, int64_t extent) {
+    for (int i = 0; i < l->n; i++) {
+        const layout_digit *d = &l->digit[i];
+        if (d->source == LAYOUT_THREAD && stride % d->stride == 0 &&
+            d->stride * d->extent % (stride * extent) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* ---- enumerating --------------------------------------------------------------------------------------- */
 
 static int64_t digit_of(const layout_digit *d, int64_t thread, int64_t slot) {

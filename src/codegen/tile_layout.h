@@ -79,6 +79,9 @@ layout *layout_project(arena *a, const layout *l, const bool *keep);
 /* Who holds what when the same elements, in the same order, are seen as another shape (a view). */
 layout *layout_reshape(arena *a, const layout *l, int rank, const int64_t *dim);
 bool layout_equal(const layout *a, const layout *b);
+/* Does a thread digit cover this part of the thread's number, thread / stride % extent?  Only as digits do: 3 of 4 is no
+ * part of it. */
+bool layout_covers(const layout *l, int64_t stride, int64_t extent);
 
 /* Enumeration: the indices of the element in slot s of thread t; false where there is none. */
 bool layout_element(const layout *l, int64_t t, int64_t s, int64_t *index);

@@ -276,6 +276,7 @@ thread_kernel *tile_lower(tg_kernel *k, const target *t) {
     l.t->checks = ARENA_ARRAY(l.a, thread_check, count_checks(&k->body) + 1);
     l.nregisters = k->nbuffers;
     l.registers = ARENA_ARRAY(l.a, buffer *, k->nbuffers + 1);
+    l.moved = ARENA_ARRAY(l.a, const layout *, k->nbuffers + 1);
     lower_settings(&l);
     lower_buffers(&l);
     lower_params(&l);

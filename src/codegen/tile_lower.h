@@ -4,6 +4,7 @@
  *     tile_spread.c    work spread over threads: the loops over a thread's slots; registers of fragments
  *     tile_copy.c      copy, clear, fill
  *     tile_parallel.c  parallel
+ *     tile_combine.c   partial results of many threads become one
  *     tile_reduce.c    reduce, finalize
  *
  * A statement that all threads share is spread by a layout.  Its text is
@@ -27,6 +28,7 @@ typedef struct lowering {
     diag *errors;
     /* By id of a fragment or reducer: the local that holds a thread's share; NULL: not yet. */
     buffer **registers;
+    const layout **moved; /* by the same: how it is spread since it was finalized; NULL: as before */
     int nregisters;
     int in_parallel; /* parallel loops around what is lowered now */
     node *linear;    /* thread_linear() by a name where it is no name itself; NULL: not used yet */
@@ -68,6 +70,9 @@ void spread_when(lowering *l, spread *s, node *condition);
 void spread_run(lowering *l, spread *s);
 /* spread_begin() and spread_run(): the innermost block. */
 thread_block *spread_open(lowering *l, thread_block *b, spread *s);
+/* Loops over the elements that a thread holds of what is spread by `held` and has the dimensions of `shape`. */
+spread spread_elements(lowering *l, thread_block *b, const layout *held, const buffer *shape, bool once,
+                       tg_loc at);
 
 /* The linear index of a thread: a name or a constant. */
 node *lower_linear(lowering *l, tg_loc at);
@@ -83,6 +88,8 @@ const layout *lower_layout(lowering *l, buffer *fragment);
 buffer *lower_registers(lowering *l, buffer *fragment);
 /* One register of it.  (A share of one element is a plain variable.) */
 node *lower_register(lowering *l, buffer *fragment, node *slot, tg_loc at);
+/* A reducer that is spread otherwise from here on: the local for it, not yet declared. */
+buffer *lower_move(lowering *l, const buffer *reducer, const layout *to);
 /* Declares it. */
 void lower_fragment(lowering *l, buffer *fragment, thread_block *b, tg_loc at);
 /* Shared memory for a fragment whose elements other threads need; of the fragment's shape. */
@@ -103,7 +110,7 @@ void lower_parallel(lowering *l, const tile_stmt *s, thread_block *b);
 void lower_publish(lowering *l, thread_block *b, buffer *fragment, buffer *memory, tg_loc at);
 void lower_reload(lowering *l, thread_block *b, buffer *fragment, const buffer *memory, tg_loc at);
 
-/* ---- tile_reduce.c ------------------------------------------------------------------------------------- */
+/* ---- tile_combine.c ------------------------------------------------------------------------------------ */
 
 /* Partial results: all threads that hold an element by the layout have a part of its reduction. */
 typedef struct partials {
@@ -114,13 +121,23 @@ typedef struct partials {
     /* How what was added was spread: threads that differ in what it does not use are replicas, of which the first
      * alone has added anything; NULL: any thread may have. */
     const layout *from;
-    bool is_by_all; /* all replicas have added the same, each group of them all there is */
+    bool is_by_all;        /* all replicas have added the same, each group of them all there is */
+    const layout *goes_to; /* finalize: how it may be spread from then on; NULL: as it is */
 } partials;
 
 /* New ones that hold the identity; held NULL: every thread may have a part of every element. */
 partials partials_begin(lowering *l, thread_block *b, const buffer *shape, tg_reduction reduction,
                         const layout *held, tg_loc at);
+/* The identity in each. */
+void partials_clear(lowering *l, thread_block *b, const partials *p, tg_loc at);
 node *partials_register(lowering *l, const partials *p, node *slot, tg_loc at);
+/* x = x combined with y. */
+thread_stmt *partials_add(lowering *l, thread_block *b, const partials *p, node *x, node *y, tg_loc at);
+/* Gives all holders the reduction. */
+void partials_combine(lowering *l, thread_block *b, const partials *p, tg_loc at);
+
+/* ---- tile_reduce.c ------------------------------------------------------------------------------------- */
+
 /* Gives all holders the reduction, and adds the result to the reducer's own. */
 void partials_merge(lowering *l, thread_block *b, buffer *reducer, const partials *p, tg_loc at);
 void lower_finalize(lowering *l, const tile_stmt *s, thread_block *b);

@@ -218,10 +218,30 @@ thread_block *spread_open(lowering *l, thread_block *b, spread *s) {
     return s->block;
 }
 
+static void keep_inside(lowering *l, spread *w, const buffer *shape) {
+    for (int d = 0; d < shape->rank; d++) {
+        node *inside = expr_binary(l->a, w->at, TG_LT, w->index[d], expr_int(l->a, w->at, shape->dim[d]));
+        if (w->layout->dim[d] > shape->dim[d] && facts_truth(inside) != FACT_YES) {
+            spread_when(l, w, inside);
+        }
+    }
+}
+
+spread spread_elements(lowering *l, thread_block *b, const layout *held, const buffer *shape, bool once,
+                       tg_loc at) {
+    spread w = {.layout = held, .at = at, .in_registers = true, .once = once};
+    spread_open(l, b, &w);
+    keep_inside(l, &w, shape);
+    return w;
+}
+
 /* ---- fragments are registers --------------------------------------------------------------------------- */
 
 const layout *lower_layout(lowering *l, buffer *fragment) {
     buffer *root = buffer_root(fragment);
+    if (root->id < l->nregisters && l->moved[root->id]) {
+        return l->moved[root->id];
+    }
     if (!root->registers) {
         const int64_t widest = l->t->target->max_access / type_bytes(root->type);
         root->registers = layout_spread(l->a, root->rank, root->dim, thread_count(l->t), widest, true);
@@ -231,19 +251,30 @@ const layout *lower_layout(lowering *l, buffer *fragment) {
     return same ? root->registers : layout_reshape(l->a, root->registers, fragment->rank, fragment->dim);
 }
 
+/* A local for what a thread holds of it. */
+static buffer *share_of(lowering *l, const buffer *fragment, const layout *held, const char *name) {
+    buffer *b = thread_buffer(l->t, TG_LOCAL, name, fragment->type, fragment->at);
+    b->stands_for = fragment;
+    if (held->slots > 1) {
+        b->rank = 1;
+        b->dim[0] = held->slots;
+    }
+    return b;
+}
+
+buffer *lower_move(lowering *l, const buffer *reducer, const layout *to) {
+    l->moved[reducer->id] = to;
+    l->registers[reducer->id] = share_of(l, reducer, to, arena_print(l->a, "%s_total", reducer->name));
+    return l->registers[reducer->id];
+}
+
 buffer *lower_registers(lowering *l, buffer *fragment) {
     if (fragment->id >= l->nregisters) {
         tg_bug("the fragment '%s' is unknown to the lowering", fragment->name);
         return fragment;
     }
     if (!l->registers[fragment->id]) {
-        const layout *held = lower_layout(l, fragment);
-        buffer *b = thread_buffer(l->t, TG_LOCAL, fragment->name, fragment->type, fragment->at);
-        b->stands_for = fragment;
-        if (held->slots > 1) {
-            b->rank = 1;
-            b->dim[0] = held->slots;
-        }
+        buffer *b = share_of(l, fragment, lower_layout(l, fragment), fragment->name);
         b->view_of = fragment->view_of ? lower_registers(l, fragment->view_of) : NULL;
         l->registers[fragment->id] = b;
     }
