@@ -48,7 +48,8 @@ static double total(const ran *r, int64_t op, int64_t first, int64_t step, int64
 
 /* ---- reducers ------------------------------------------------------------------------------------------ */
 
-static const int64_t shapes[][2] = {{1, 48}, {2, 256}, {4, 64}, {13, 7}, {96, 5}, {3, 1}, {8, 100}, {256, 2}};
+static const int64_t shapes[][2] = {{1, 48},  {2, 256}, {4, 64},   {13, 7},   {96, 5},   {3, 1},
+                                    {8, 100}, {256, 2}, {16, 512}, {2, 2048}, {5, 1024}, {64, 256}};
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
 Test(reducer, rows_of_any_length_over_any_number_of_threads) {

@@ -396,7 +396,8 @@ static void exchange(const combining *c, thread_block *b, int64_t slots, int64_t
     node *is_odd = expr_binary(c->a, c->at, TG_NE, number_of(c, &lane, 1), expr_int(c->a, c->at, 0));
     node *odd_lane = expr_var(c->a, c->at, thread_let(c->l->t, b, "odd_lane", is_odd));
     b->last->at = c->at;
-    b->last->why = "keeps one of each pair, gives the other to its partner";
+    b->last->why =
+        slots == c->p->layout->slots ? "keeps one of each pair, gives the other to its partner" : NULL;
     node *slot = each_slot(c->l, &b, slots / 2, c->at);
     node *even = expr_mul(c->a, slot, 2), *odd = expr_add(c->a, even, expr_int(c->a, c->at, 1));
     node *x = expr_load(c->a, c->at, register_of(c, even)), *y = expr_load(c->a, c->at, register_of(c, odd));

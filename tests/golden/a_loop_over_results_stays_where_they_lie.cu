@@ -17,14 +17,23 @@ extern "C" __global__ void __launch_bounds__(64) a_loop_over_results_stays_where
         for (int lane = 0; lane < 4; ++lane)
             sum[turn] += x_piece[lane];
     }
+    const bool odd_lane = tid_x % 2 != 0; // keeps one of each pair, gives the other to its partner
+
     #pragma unroll
-    for (int slot = 0; slot < 4; ++slot) {
-        float sum_lanes = sum[slot];
-        for (int mask = 1; mask < 32; mask *= 2)
-            sum_lanes += __shfl_xor_sync(0xffffffff, sum_lanes, mask);
-        if (tid_x % 32 == 0)
-            sum_partial[slot][tid_x / 32] = sum_lanes;
+    for (int slot = 0; slot < 2; ++slot) {
+        const float kept = odd_lane ? sum[slot * 2 + 1] : sum[slot * 2];
+        const float taken = __shfl_xor_sync(0xffffffff, odd_lane ? sum[slot * 2] : sum[slot * 2 + 1], 1);
+        sum[slot] = kept + taken;
     }
+    const bool odd_lane_1 = tid_x / 2 % 2 != 0;
+    const float kept = odd_lane_1 ? sum[1] : sum[0];
+    const float taken = __shfl_xor_sync(0xffffffff, odd_lane_1 ? sum[0] : sum[1], 2);
+    sum[0] = kept + taken;
+    float sum_lanes = sum[0];
+    for (int mask = 4; mask < 32; mask *= 2)
+        sum_lanes += __shfl_xor_sync(0xffffffff, sum_lanes, mask);
+    if (tid_x / 4 % 8 == 0)
+        sum_partial[tid_x % 4][tid_x / 32] = sum_lanes;
     __syncthreads(); // every partial sum is in sum_partial before it is read
 
     #pragma unroll

@@ -23,14 +23,15 @@ extern "C" __global__ void __launch_bounds__(128) a_reducer_meets_by_shuffles_th
         for (int lane = 0; lane < 8; ++lane)
             sums[turn] += (float)matrix_fragment[turn * 8 + lane] * (float)vector_fragment[lane];
     }
-    #pragma unroll
-    for (int slot = 0; slot < 2; ++slot) {
-        float sums_lanes = sums[slot];
-        for (int mask = 1; mask < 32; mask *= 2)
-            sums_lanes += __shfl_xor_sync(0xffffffff, sums_lanes, mask);
-        if (tid_x % 32 == 0)
-            sums_partial[slot][tid_x / 32 % 2][tid_x / 64] = sums_lanes;
-    }
+    const bool odd_lane = tid_x % 2 != 0; // keeps one of each pair, gives the other to its partner
+    const float kept = odd_lane ? sums[1] : sums[0];
+    const float taken = __shfl_xor_sync(0xffffffff, odd_lane ? sums[0] : sums[1], 1);
+    sums[0] = kept + taken;
+    float sums_lanes = sums[0];
+    for (int mask = 2; mask < 32; mask *= 2)
+        sums_lanes += __shfl_xor_sync(0xffffffff, sums_lanes, mask);
+    if (tid_x / 2 % 16 == 0)
+        sums_partial[tid_x % 2][tid_x / 32 % 2][tid_x / 64] = sums_lanes;
     __syncthreads(); // every partial sum is in sums_partial before it is read
 
     #pragma unroll

@@ -3,7 +3,7 @@ extern "C" __global__ void __launch_bounds__(128) idle_lanes_join_the_others(
     float *__restrict__ y) { // [2]
     __shared__ float sum_partial[2][4];
     const int tid_x = threadIdx.x;
-    alignas(8) float sum[2];
+    float sum[2];
 
     #pragma unroll
     for (int i = 0; i < 2; ++i)
@@ -21,19 +21,19 @@ extern "C" __global__ void __launch_bounds__(128) idle_lanes_join_the_others(
                 sum[turn] += (float)f[turn * 8 + lane];
         }
     }
-    #pragma unroll
-    for (int slot = 0; slot < 2; ++slot) {
-        float sum_lanes = sum[slot];
-        for (int mask = 1; mask < 32; mask *= 2)
-            sum_lanes += __shfl_xor_sync(0xffffffff, sum_lanes, mask);
-        if (tid_x % 32 == 0)
-            sum_partial[slot][tid_x / 32] = sum_lanes;
-    }
+    const bool odd_lane = tid_x % 2 != 0; // keeps one of each pair, gives the other to its partner
+    const float kept = odd_lane ? sum[1] : sum[0];
+    const float taken = __shfl_xor_sync(0xffffffff, odd_lane ? sum[0] : sum[1], 1);
+    sum[0] = kept + taken;
+    float sum_lanes = sum[0];
+    for (int mask = 2; mask < 32; mask *= 2)
+        sum_lanes += __shfl_xor_sync(0xffffffff, sum_lanes, mask);
+    if (tid_x / 2 % 16 == 0)
+        sum_partial[tid_x % 2][tid_x / 32] = sum_lanes;
     __syncthreads(); // every partial sum is in sum_partial before it is read
 
-    #pragma unroll
-    for (int slot = 0; slot < 2; ++slot)
-        sum[slot] = sum_partial[slot][0] + sum_partial[slot][1] + sum_partial[slot][2] + sum_partial[slot][3];
-    if (tid_x == 0)
-        *(uint2 *)y = *(const uint2 *)sum;
+    float sum_total = sum_partial[tid_x % 2][0] + sum_partial[tid_x % 2][1] + sum_partial[tid_x % 2][2]
+        + sum_partial[tid_x % 2][3];
+    if (tid_x < 2)
+        y[tid_x] = sum_total;
 }

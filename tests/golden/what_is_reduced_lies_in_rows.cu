@@ -27,14 +27,12 @@ extern "C" __global__ void __launch_bounds__(64) what_is_reduced_lies_in_rows(
                 r[i] += f[i * 2 + k];
         }
     }
-    #pragma unroll
-    for (int slot = 0; slot < 2; ++slot) {
-        float r_lanes = r[slot];
-        for (int mask = 1; mask < 2; mask *= 2)
-            r_lanes += __shfl_xor_sync(0xffffffff, r_lanes, mask);
-        if (tid_x % 2 == 0 && tid_x < 60)
-            r_partial[slot][tid_x / 2 % 5][tid_x / 10 % 6] = r_lanes;
-    }
+    const bool odd_lane = tid_x % 2 != 0; // keeps one of each pair, gives the other to its partner
+    const float kept = odd_lane ? r[1] : r[0];
+    const float taken = __shfl_xor_sync(0xffffffff, odd_lane ? r[0] : r[1], 1);
+    r[0] = kept + taken;
+    if (tid_x < 60)
+        r_partial[tid_x % 2][tid_x / 2 % 5][tid_x / 10 % 6] = r[0];
     __syncthreads(); // every partial sum is in r_partial before it is read
 
     #pragma unroll
