@@ -112,6 +112,24 @@ KERNEL(histogram) {
     }
 }
 
+/* Every thread holds all of a tile whose rows were made longer for that; copied where some rows and columns are outside. */
+KERNEL(held_by_all) {
+    params(planes, rows, cols, nthreads);
+    tensor(x, I32, planes, rows, cols);
+    tensor(y, I32, 2 * rows - 1, 2 * cols - 1);
+    tensor(z, I32, rows, cols);
+    grid(pid_y, 2, pid_x, 2) threads(nthreads) {
+        reducer(r, SUM, I32, rows, cols);
+        fill(r, 5);
+        parallel(k, planes, turn, 3, j, cols) {
+            unrolled(i, rows) { accum(at(r, i, j), choose(eq(turn, 1), at(x, k, i, j), 0)); }
+        }
+        finalize(r);
+        copy(r, tile(y, pid_y, pid_x));
+        when(both(eq(pid_x, 0), eq(pid_y, 0))) { copy(r, z); }
+    }
+}
+
 /* Two epochs in a loop. */
 KERNEL(epochs) {
     params(rows, cols, turns, nthreads);

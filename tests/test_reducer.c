@@ -13,6 +13,7 @@
     X(seeded)          \
     X(several_loops)   \
     X(histogram)       \
+    X(held_by_all)     \
     X(epochs)          \
     X(reducer_gemv)    \
     X(reduced)         \
@@ -61,6 +62,31 @@ Test(reducer, rows_of_any_length_over_any_number_of_threads) {
                              0);
             for (int64_t j = 0; j < rows; j++) {
                 expect_element(&r, 1, j, total(&r, op, j * cols, 1, cols));
+            }
+            finish_run(&r);
+        }
+    }
+}
+
+static double held_total(const ran *r, int64_t planes, int64_t elements, int64_t e) {
+    return 5 + total(r, TG_SUM, e, elements, planes);
+}
+
+Test(reducer, tiles_in_every_thread_copied_by_some) {
+    static const int64_t tiles[][2] = {{2, 3}, {3, 5}, {4, 4}, {1, 7}, {8, 1}, {5, 16}};
+    const int64_t planes = 9;
+    EACH_BLOCK(m, t) {
+        for (int i = 0; i < 6; i++) {
+            const int64_t rows = tiles[i][0], cols = tiles[i][1], wide = 2 * cols - 1, n = rows * cols;
+            ran r = run_both(LOWER(machines[m], held_by_all, planes, planes, rows, rows, cols, cols, nthreads,
+                                   t == 0 ? 7 : blocks[t]),
+                             0);
+            for (int64_t e = 0; e < (2 * rows - 1) * wide; e++) {
+                const int64_t row = e / wide % rows, col = e % wide % cols;
+                expect_element(&r, 1, e, held_total(&r, planes, n, row * cols + col));
+            }
+            for (int64_t e = 0; e < n; e++) {
+                expect_element(&r, 2, e, held_total(&r, planes, n, e));
             }
             finish_run(&r);
         }

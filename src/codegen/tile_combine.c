@@ -455,8 +455,9 @@ static void take_held(const combining *c, thread_block *b) {
 }
 
 /* Slots in every thread, numbered as the elements are. */
-static bool is_held_by_all(const layout *held) {
-    bool all = true;
+static bool is_held_by_all(const partials *p) {
+    const layout *held = p->layout; /* of dimensions that may have grown */
+    bool all = held->rank == p->shape->rank;
     for (int i = 0; i < held->n && all; i++) {
         all = held->digit[i].source == LAYOUT_SLOT && held->digit[i].stride == held->digit[i].place;
     }
@@ -465,18 +466,19 @@ static bool is_held_by_all(const layout *held) {
 
 /* Where every thread holds everything, but only copies to memory follow: each thread takes what it copies. */
 static void take_all(const combining *c, thread_block *b) {
-    if (!c->p->goes_to || c->p->layout->slots == 1 || !is_held_by_all(c->p->layout)) {
+    if (!c->p->goes_to || c->p->layout->slots == 1 || !is_held_by_all(c->p)) {
         take_held(c, b);
         return;
     }
     const buffer *shape = c->p->shape;
+    const layout *held = c->p->layout;
     partials total = {.layout = c->p->goes_to, .shape = shape};
     total.registers = lower_move(c->l, shape, c->p->goes_to);
     thread_append(c->a, b, THREAD_DECL, c->at)->buffer = total.registers;
     spread w = spread_elements(c->l, b, total.layout, shape, false, c->at);
     node *number = expr_int(c->a, c->at, 0);
     for (int d = 0; d < shape->rank; d++) {
-        number = expr_add(c->a, expr_mul(c->a, number, shape->dim[d]), w.index[d]);
+        number = expr_add(c->a, expr_mul(c->a, number, held->dim[d]), w.index[d]);
     }
     take_parts(c, w.block, number, partials_register(c->l, &total, w.slot, c->at));
 }
