@@ -16,7 +16,7 @@
 #include "codegen/tile_lower.h"
 
 /* A row of a warp has so many bytes side by side at least, or memory is read in small pieces. */
-enum { SIDE_BY_SIDE = 64 };
+enum { SIDE_BY_SIDE = 128 };
 
 /* Whose bytes are whose: `below` of warp 0, as many of warp 1 and so on; behind the last it begins again. */
 typedef struct slice {
