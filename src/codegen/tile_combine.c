@@ -363,15 +363,16 @@ static void put_parts(const combining *c, thread_block *b, node *slot) {
 
 /* ---- lanes that share the slots ------------------------------------------------------------------------ */
 
-/* Of several slots each lane needs to end up with one, since others will read it from memory: with each step a lane
- * gives half of its slots away and takes the partner's half of the others,
+/* Of several slots each lane needs to end up with one, since others will read them from memory.  With each step a lane
+ * gives half of its slots away and takes the partner's half of the others:
  *
- *     lane 0    0 1 2 3    0+ 2+    0++            half the shuffles with each step, where combining each slot in all
- *     lane 1    0 1 2 3    1+ 3+    1++            lanes takes as many every time; the same sums in the same order
+ *     lane 0    0 1 2 3    0+ 2+    0++
+ *     lane 1    0 1 2 3    1+ 3+    1++
  *     lane 2    0 1 2 3    0+ 2+    2++
  *     lane 3    0 1 2 3    1+ 3+    3++
  *
- * so that lane % slots is the number of the slot. */
+ * so that lane % slots is the number of the slot.  A step takes half the shuffles of the one before; to combine each
+ * slot in all lanes takes as many every time.  Every sum is made in the same order. */
 static bool can_share(const combining *c) {
     const int64_t slots = c->p->layout->slots;
     return c->nlanes == 1 && slots > 1 && slots <= UNROLLED_SLOTS && is_power_of_two(slots) &&
@@ -408,6 +409,7 @@ static void exchange(const combining *c, thread_block *b, int64_t slots, int64_t
     thread_store(c->l->t, b, register_of(c, slot), both)->at = c->at;
 }
 
+/* What one lane of each group has by then. */
 static void put_shared(const combining *c, thread_block *b) {
     const part all = c->lanes[0];
     const int64_t slots = c->p->layout->slots;
