@@ -305,35 +305,46 @@ static int32_t group_of(const fact_block *block, int64_t thread) {
     return (int32_t)(thread / block->group) + 1;
 }
 
+/* The digits of each thread together, counted from the lowest; NULL where one cannot be worked out. */
+static const int32_t *worth_of_each(const numbers *w, int64_t lowest) {
+    point p = all_threads(w->block);
+    int32_t *all = ARENA_ARRAY(w->block->memory, int32_t, point_count(&p));
+    int64_t n = 0, sum;
+    do {
+        if (!worth(w, &p, &sum)) {
+            return NULL;
+        }
+        all[n++] = (int32_t)(sum - lowest);
+    } while (next_thread(&p));
+    return all;
+}
+
 /* Do no two threads have the same digits, the one where a is made and the other where b is? */
 static bool are_told_apart(const numbers *w) {
-    int64_t lo, hi, from = 0, to = 0, thread = 0;
-    int32_t me;
+    int64_t from = 0, to = 0, thread = 0;
     for (int i = 0; i < w->nthreads; i++) {
         const digit *d = w->of_threads[i];
         const int64_t p = d->factor * d->x->lo, q = d->factor * d->x->hi;
         from += p < q ? p : q;
         to += p < q ? q : p;
     }
-    if (to - from >= SPAN_LIMIT || !w->block->owner) {
+    const int32_t *place = to - from < SPAN_LIMIT && w->block->owner ? worth_of_each(w, from) : NULL;
+    if (!place) {
         return false;
     }
     int32_t *owner = w->block->owner;
     memset(owner, 0, sizeof *owner * (size_t)(to - from + 1));
     point p = all_threads(w->block);
     do {
-        me = group_of(w->block, thread++);
-        if (!worth(w, &p, &lo)) {
-            return false;
-        }
+        int32_t *its = &owner[place[thread]], me = group_of(w->block, thread++);
         if (is_let_in(w->a, &p)) {
-            owner[lo - from] = owner[lo - from] == 0 || owner[lo - from] == me ? me : -1;
+            *its = *its == 0 || *its == me ? me : -1;
         }
     } while (next_thread(&p));
     thread = 0;
     do {
-        me = group_of(w->block, thread++);
-        if (worth(w, &p, &hi) && is_let_in(w->b, &p) && owner[hi - from] != 0 && owner[hi - from] != me) {
+        const int32_t its = owner[place[thread]], me = group_of(w->block, thread++);
+        if (its != 0 && its != me && is_let_in(w->b, &p)) {
             return false;
         }
     } while (next_thread(&p));
