@@ -88,6 +88,62 @@ expect 0 "a: 4 elements at once: more would leave some of the 256 threads idle" 
 expect 0 "a: 4 elements at once: as many as 16 bytes hold of the widest type" explain add_broadcast
 expect 0 "matrix: 4 elements at once: a row of 516 is no multiple of 8" explain block_alloc_reducer -p N=64 -p K=14448 -p block_k=516 -p block_n=4 -p num_threads=64
 
+# Why a load of what is read once goes through the first-level cache all the same.
+cached="^ +read once, yet through the L1 cache:"
+report thread_naive
+shows "$cached 2 bytes a lane leave most of a line to the next$"
+report rowprod_vectorized
+shows "$cached it leaves part of its sectors to the next load$"
+report thread_vectorized_split_k
+shows "$cached in a long loop it is worth more to move loads up$"
+cat >"$work/once.c" <<'EOF'
+#include <tegula/kernel.h>
+KERNEL(doubles) {
+    tensor(x, F64, 64);
+    tensor(y, F64, 64);
+    grid(pid, 1) threads(tid, 64) set(at(y, tid), at(x, tid));
+}
+KERNEL(rows) {
+    tensor(x, F32, 2, 128);
+    tensor(y, F32, 2, 128);
+    grid(pid, 2) threads(32) {
+        fragment(f, F32, 1, 128);
+        copy(tile(x, pid, 0), f);
+        copy(f, tile(y, pid, 0));
+    }
+}
+EOF
+report doubles -k "$work/once.c"
+shows "$cached only several elements at once go past it$"
+report rows -k "$work/once.c" --target sm_90a
+holds "nothing is said of a load that leaves the cache alone" sh -c "! grep -q 'L1 cache' '$work/out'"
+expect 0 '"cached": "only several elements' explain doubles -k "$work/once.c" --json
+report doubles -k "$work/once.c" --html "$work/page.html"
+holds "the page says it too" grep -q "read once, yet through the L1 cache: only several elements at once" "$work/page.html"
+# Of loads of what tile_once found, explain says it where the text has no load_once(), and of nothing else.
+if command -v python3 >/dev/null; then
+    cat >"$work/once.py" <<'EOP'
+import json, re, sys
+accesses = json.load(open(sys.argv[1]))["accesses"]
+cuda, tiles = (open(name).read() for name in sys.argv[2:4])
+once = re.findall(r"^(\w+) is read once$", tiles, re.M)
+loads = [a for a in accesses if a["op"] == "load" and a["buffer"] in once]
+for a in loads:
+    begin = a["cuda_line"] - 1
+    statement = re.match(r"[^;{]*", "\n".join(cuda.split("\n")[begin:begin + 3]))[0]
+    assert ("load_once(" in statement) == (a["cached"] is None), (a["place"], a["cached"], statement)
+for a in accesses:
+    assert a in loads or not a.get("cached"), (a["place"], a["cached"])
+EOP
+    for kernel in $("$TEGULA" list -q | awk '{print $1}'); do
+        "$TEGULA" explain "$kernel" --gpu h200 --json -q >"$work/out" 2>&1
+        "$TEGULA" emit "$kernel" --gpu h200 -q >"$work/cuda"
+        "$TEGULA" emit "$kernel" --gpu h200 -q --stage tile_once >"$work/tile"
+        holds "$kernel: what goes through the cache has its reason" \
+            python3 "$work/once.py" "$work/out" "$work/cuda" "$work/tile"
+    done
+fi
+
 # Accesses of one line that do the same are shown once.
 report softmax
 shows "the same at 7 more places, as far as peak_partial\[7\]"

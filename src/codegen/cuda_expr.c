@@ -215,7 +215,7 @@ void cuda_ref(printer *p, const node *ref) {
     const buffer *b = ref->buffer;
     const char *lane = ref->lanes > 1 ? p->lane : NULL;
     text_add(&p->out->text, p->buffer_name[b->id]);
-    cuda_note_place(p->out, ref);
+    cuda_note_place(p->out, ref, false);
     if (!cuda_layout_is_plain(b)) {
         ref_index(p, expr_offset(p->t->memory, ref), lane);
         return;

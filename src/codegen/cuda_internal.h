@@ -117,10 +117,8 @@ const char *cuda_declare(printer *p, const char *wish);
 cuda_name *cuda_scope_open(const printer *p);
 void cuda_scope_close(printer *p, cuda_name *mark);
 
-/* Does the load of so many bytes a lane leave the first-level cache alone?  Asked where long_loops is what stands
- * around it. */
-bool cuda_reads_once(const printer *p, const node *ref, int64_t bytes);
-bool cuda_is_long(const thread_stmt *loop);
+/* Does the load of a word leave the first-level cache alone?  Asked where long_loops is what stands around it. */
+bool cuda_reads_once(const printer *p, const node *ref);
 
 /* How a value is used decides what may be left out. */
 enum {
@@ -158,7 +156,7 @@ void cuda_line(printer *p, tg_loc at, const char *format, ...)
 /* The n characters at s as a whole line, without indentation and #line. */
 void cuda_text_line(cuda_text *out, tg_loc at, const char *s, size_t n);
 /* The line that is open names the element. */
-void cuda_note_place(cuda_text *out, const node *ref);
+void cuda_note_place(cuda_text *out, const node *ref, bool is_once);
 void cuda_text_append(cuda_text *out, const cuda_text *more);
 
 void cuda_block(printer *p, const thread_block *b);

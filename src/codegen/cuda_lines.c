@@ -24,7 +24,7 @@ static void record_line(cuda_text *out, tg_loc at) {
     out->line[out->nlines++] = at;
 }
 
-static void record_place(cuda_text *out, const node *ref, int line) {
+static void record_place(cuda_text *out, cuda_place x) {
     const bool is_full =
         out->nplaces == 0 || (out->nplaces >= 32 && (out->nplaces & (out->nplaces - 1)) == 0);
     if (is_full) {
@@ -36,11 +36,11 @@ static void record_place(cuda_text *out, const node *ref, int line) {
         }
         out->place = more;
     }
-    out->place[out->nplaces++] = (cuda_place){ref, line};
+    out->place[out->nplaces++] = x;
 }
 
-void cuda_note_place(cuda_text *out, const node *ref) {
-    record_place(out, ref, out->nlines + 1);
+void cuda_note_place(cuda_text *out, const node *ref, bool is_once) {
+    record_place(out, (cuda_place){ref, out->nlines + 1, is_once});
 }
 
 void cuda_text_line(cuda_text *out, tg_loc at, const char *s, size_t n) {
@@ -185,7 +185,9 @@ void cuda_text_free(cuda_text *c) {
 void cuda_text_append(cuda_text *out, const cuda_text *more) {
     text_add_n(&out->text, more->text.s ? more->text.s : "", more->text.length);
     for (int i = 0; i < more->nplaces; i++) {
-        record_place(out, more->place[i].ref, out->nlines + more->place[i].line);
+        cuda_place x = more->place[i];
+        x.line += out->nlines;
+        record_place(out, x);
     }
     for (int i = 0; i < more->nlines; i++) {
         record_line(out, more->line[i]);

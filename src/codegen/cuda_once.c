@@ -71,8 +71,24 @@ bool cuda_is_long(const thread_stmt *loop) {
     return loop->unroll != UNROLL_FULL && loop->extent->hi > PAST_CACHE_STEPS;
 }
 
-bool cuda_reads_once(const printer *p, const node *ref, int64_t bytes) {
+const char *cuda_why_cached(const thread_kernel *t, const node *ref, bool in_long_loop) {
+    const int64_t bytes = ref->lanes * type_bytes(ref->buffer->type);
+    if (bytes < PAST_CACHE_BYTES) {
+        return arena_print(t->memory, "%d bytes a lane leave most of a line to the next", (int)bytes);
+    }
+    if (ref->lanes == 1) {
+        return "only several elements at once go past it";
+    }
+    if (in_long_loop) {
+        return "in a long loop it is worth more to move loads up";
+    }
+    if (t->waits && !thread_is_constant(buffer_root(ref->buffer))) {
+        return "an earlier launch may write the tensor";
+    }
+    return uses_up_sectors(t, ref, bytes) ? NULL : "it leaves part of its sectors to the next load";
+}
+
+bool cuda_reads_once(const printer *p, const node *ref) {
     const buffer *root = buffer_root(ref->buffer);
-    return root->space == TG_GLOBAL && root->read_once && bytes >= PAST_CACHE_BYTES && p->long_loops == 0 &&
-           (!p->t->waits || thread_is_constant(root)) && uses_up_sectors(p->t, ref, bytes);
+    return root->space == TG_GLOBAL && root->read_once && !cuda_why_cached(p->t, ref, p->long_loops > 0);
 }

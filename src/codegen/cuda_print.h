@@ -11,6 +11,7 @@
 typedef struct cuda_place {
     const node *ref; /* the kernel's */
     int line;        /* from 1 */
+    bool is_once;    /* a load that leaves the first-level cache alone; the first place of its ref says so */
 } cuda_place;
 
 typedef struct cuda_text {
@@ -29,6 +30,12 @@ typedef struct cuda_print_options {
 
 void cuda_print(const thread_kernel *t, const cuda_print_options *options, cuda_text *out);
 void cuda_text_free(cuda_text *c);
+
+/* Of the load of an element or several, no element of whose tensor is read twice: why it goes through the first-level
+ * cache all the same.  NULL: nothing speaks for that.  cuda_is_long() says of a loop around it whether it is long. */
+const char *cuda_why_cached(const thread_kernel *t, const node *ref, bool in_long_loop);
+bool cuda_is_long(const thread_stmt *loop);
+
 /* The name of the __global__ function: the kernel's own, or NAME_kernel where C++ or CUDA has that word. */
 const char *cuda_function_name(const thread_kernel *t);
 

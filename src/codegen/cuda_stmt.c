@@ -62,8 +62,9 @@ static void word_address(printer *p, const node *ref, const char *qualifier) {
 }
 
 static void word_load(printer *p, const node *ref) {
-    const bool once = cuda_reads_once(p, ref, access_bytes(ref));
+    const bool once = cuda_reads_once(p, ref);
     if (once) {
+        cuda_note_place(p->out, ref, true);
         cuda_use(p, PRELUDE_LOAD_ONCE, access_bytes(ref) == 16 ? TAG_16 : TAG_8);
     }
     text_add(&p->out->text, once ? "load_once(" : "*");

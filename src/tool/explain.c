@@ -295,6 +295,31 @@ typedef struct reason_search {
     const thread_stmt *s;
 } reason_search;
 
+/* Did the printer make it a load that leaves the first-level cache alone? */
+static bool is_past_cache(const explained *e, const node *ref) {
+    const cuda_text *cuda = &e->s->result.cuda;
+    for (int i = 0; i < cuda->nplaces; i++) {
+        if (cuda->place[i].ref == ref) {
+            return cuda->place[i].is_once;
+        }
+    }
+    return false;
+}
+
+/* Why a load of what is read once goes through that cache all the same; NULL: it is no such load. */
+static const char *reason_cached(const gathering *g, const cost_row *x) {
+    const buffer *root = buffer_root(x->ref->buffer);
+    if (x->op != COST_LOAD || !cost_is_global(x) || !root->read_once || is_past_cache(g->e, x->ref)) {
+        return NULL;
+    }
+    bool in_long_loop = false;
+    for (int i = 0; i < g->depth; i++) {
+        in_long_loop |= g->stack[i]->kind == THREAD_FOR && cuda_is_long(g->stack[i]);
+    }
+    const char *why = cuda_why_cached(g->e->s->result.thread, x->ref, in_long_loop);
+    return why ? why : "its elements are printed one by one";
+}
+
 static void give_reason(node *ref, bool is_write, void *user) {
     const reason_search *search = user;
     explained *e = search->g->e;
@@ -304,6 +329,7 @@ static void give_reason(node *ref, bool is_write, void *user) {
             const char *around = reason_around(search->g, search->s),
                        *width = width_of(search->g, search->s, &e->cost.row[i], ref);
             e->why[i] = around ? arena_print(&e->s->memory, "%s; %s", width, around) : width;
+            e->cached[i] = reason_cached(search->g, &e->cost.row[i]);
         }
     }
 }
@@ -349,6 +375,7 @@ static void gather(explained *e) {
     const thread_kernel *t = e->s->result.thread;
     const tg_kernel *k = e->s->result.kernel;
     e->why = ARENA_ARRAY(&e->s->memory, const char *, e->cost.n + 1);
+    e->cached = ARENA_ARRAY(&e->s->memory, const char *, e->cost.n + 1);
     for (int i = 0; i < e->cost.n; i++) {
         e->why[i] = "";
     }

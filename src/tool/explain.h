@@ -37,7 +37,9 @@ typedef struct explained {
     int64_t threads, shared;
     cost_counter cost;
     const char **why; /* of each row of costs; "": nothing is known */
-    int *order;       /* rows of costs in the order of the source */
+    const char **
+        cached; /* of a load of what is read once, through the first-level cache all the same: why; else NULL */
+    int *order; /* rows of costs in the order of the source */
     int *alike; /* of each row of costs: the first that does the same elsewhere in its buffer, often itself */
     int *cuda_line; /* of each row of costs: where the CUDA text has it, from 1; 0: not found */
     trace trace;    /* where pictures are wanted */

@@ -26,7 +26,7 @@ static bool are_alike(const explained *e, int i, int j) {
     const cost_row *x = &e->cost.row[i], *y = &e->cost.row[j];
     return x->op == y->op && x->ref->buffer == y->ref->buffer && x->ref->at.line == y->ref->at.line &&
            x->ref->at.file == y->ref->at.file && e->cuda_line[i] == e->cuda_line[j] && same_figures(x, y) &&
-           strcmp(e->why[i], e->why[j]) == 0;
+           strcmp(e->why[i], e->why[j]) == 0 && !e->cached[i] == !e->cached[j];
 }
 
 void explain_find_alike(explained *e) {

@@ -187,6 +187,10 @@ static void print_widths(const page *p) {
             page_words(p, x->ref->buffer->name);
             page_print(p, ": ");
             page_words(p, p->e->why[access]);
+            if (p->e->cached[access]) {
+                page_print(p, "; read once, yet through the L1 cache: ");
+                page_words(p, p->e->cached[access]);
+            }
             page_print(p, "</span></li>\n");
         }
     }

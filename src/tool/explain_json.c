@@ -64,6 +64,9 @@ static void add_access(json *j, const explained *e, int i) {
     if (x->op == COST_ATOMIC) {
         json_real(j, "lanes_at_one_address", cost_per_request(x, x->at_one_address));
     }
+    if (cost_is_global(x)) {
+        json_string(j, "cached", e->cached[i]);
+    }
     json_string(j, "why", e->why[i]);
     if (e->cuda_line[i]) {
         json_int(j, "cuda_line", e->cuda_line[i]);

@@ -307,6 +307,9 @@ static void put_access(const printer *p, const explained *e, int access) {
         put(p, DIM, "               %s of %s bytes used", mean_word(cost_per_request(x, x->used)).s,
             mean_word(moved).s);
     }
+    if (e->cached[access]) {
+        put(p, DIM, "               read once, yet through the L1 cache: %s", e->cached[access]);
+    }
     if (x->busiest_banks) {
         put_banks(p, x->busiest_banks);
     }
