@@ -198,6 +198,23 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
     expect 1 "^FAILED unchanged: the launch did not end in 2 s$" run -k $kernels unchanged -p num_threads=96 --timeout 2
     unset FAKE_CUDA_AFTER
 
+    # A configuration that hangs costs nothing of what is known of those before, whoever ends it.
+    FAKE_CUDA="64:wrong 96:hang"
+    ended="3 configurations right, 2 wrong, 0 refused; num_threads=96 tag=1: the launch did not end in 2 s; 9 more not run"
+    expect 1 "^FAILED unchanged: $ended$" run -k $kernels unchanged --configs all --timeout 2
+    holds "reports of those before" [ "$(grep -c '^unchanged N=1000 num_threads=64 tag=[12]$' "$work/out")" = 2 ]
+    expect 1 '"reports": "unchanged N=1000 num_threads=64 tag=1' run -k $kernels unchanged --configs all --timeout 2 --json
+    holds "JSON says how it ended" grep -q '"ended_by": "num_threads=96 tag=1",$' "$work/out"
+    expect 2 "its builder did not end" run -k $kernels bad_builder --configs all --timeout 1 -v -o "$work/report"
+    holds "reports of a process that was ended" [ "$(grep -c '^ok bad_builder: ' "$work/report")" = 2 ]
+    holds "and its last line" grep -qE \
+        "^FAILED bad_builder: 2 configurations right, .*; num_threads=64: its builder did not .*; 2 more not run$" "$work/report"
+    "$TEGULA" run -k $kernels unchanged --configs all --timeout 60 >"$work/out" 2>&1 &
+    hanging=$!
+    holds "what is known is printed at once" within 50 grep -q "^unchanged N=1000 num_threads=64 tag=2$" "$work/out"
+    holds "while another hangs" kill $hanging
+    wait $hanging 2>"$work/log"
+
     # A check() that fails is a failure whatever came out.
     cat >"$work/guard.c" <<'C'
 #include <tegula/kernel.h>

@@ -424,6 +424,7 @@ typedef struct last_line {
 } last_line;
 
 static last_line *told;
+static run_sweep *known; /* of --configs */
 
 static void tell_why(const subject *s) {
     text why = {0};
@@ -453,7 +454,7 @@ static int run(const options *o, gallery *g) {
     const operand *which;
     int status = subject_only(o, &which);
     if (!status && o->configs) {
-        status = run_configs(o, g, which, &told->is_said);
+        status = run_configs(o, g, which, known);
         tell_why(NULL);
     } else if (!status) {
         outcome *out = calloc(1, sizeof *out);
@@ -469,36 +470,49 @@ static int run(const options *o, gallery *g) {
 /* The first line of why, without the kernel's name before it. */
 static void add_why(const char *kernel, const char *why, text *line) {
     const size_t n = strlen(kernel);
+    why = *why ? why : "the reason is printed before";
     why += strncmp(why, kernel, n) == 0 && strncmp(why + n, ": ", 2) == 0 ? n + 2 : 0;
     text_add_n(line, why, strcspn(why, "\n"));
 }
 
 /* Of a kernel that could not be run, or not to its end. */
 static int print_failed(const options *o, const char *kernel, const char *why, int status) {
-    text line = {0}, reason = {0};
-    add_why(kernel, *why ? why : "the reason is printed before", &reason);
+    text line = {0};
     if (o->json) {
         json j = {.out = &line};
         json_object(&j, NULL);
         json_string(&j, "result", "FAILED");
         json_string(&j, "kernel", kernel);
-        json_string(&j, "why", reason.s);
+        json_string(&j, "why", why);
         json_end(&j);
     } else {
-        text_print(&line, "FAILED %s: %s\n", kernel, reason.s ? reason.s : "out of memory");
+        text_print(&line, "FAILED %s: %s\n", kernel, why);
     }
-    text_free(&reason);
     const int written = report_text(o, &line);
     return written ? written : status;
 }
 
+/* What the child has not said itself. */
+static int print_rest(const options *o, int status) {
+    const char *kernel = o->operands[0].name;
+    text reason = {0};
+    add_why(kernel, told->why[0] ? told->why : tool_failure(), &reason);
+    const char *why = reason.s ? reason.s : "out of memory";
+    if (known && known->all) {
+        status = run_configs_print(o, known, status, why);
+    } else if (status && !told->is_said) {
+        status = print_failed(o, kernel, why, status);
+    }
+    text_free(&reason);
+    return status;
+}
+
 int verb_run(const options *o) {
     told = child_shared(sizeof *told);
-    if (!told) {
+    known = o->configs ? child_shared(sizeof *known) : NULL;
+    if (!told || (o->configs && !known)) {
         return tool_fail(STATUS_LACKING, "out of memory");
     }
     const int status = gallery_run(o, run);
-    const char *why = told->why[0] ? told->why : tool_failure();
-    return !status || told->is_said || o->noperands != 1 ? status
-                                                         : print_failed(o, o->operands[0].name, why, status);
+    return o->noperands == 1 ? print_rest(o, status) : status;
 }

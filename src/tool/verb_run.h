@@ -25,7 +25,31 @@ typedef struct outcome {
 int run_subject(const options *o, subject *s, outcome *out);
 void run_free(outcome *out);
 
-/* --configs: several configurations of the tune space, one report; *is_said when it was printed. */
-int run_configs(const options *o, const gallery *g, const operand *which, bool *is_said);
+/* ---- several configurations ---------------------------------------------------------------------------- */
+
+enum { RUN_REASONS = 16, RUN_WORDS = 256, RUN_REPORTS = 16 << 20 };
+
+/* What is known so far of --configs.  It lies where the processes that run them and that print can both see it
+ * (child_shared), because a configuration may hang and end the first. */
+typedef struct run_sweep {
+    int64_t all;                            /* how many are to be run; 0: none was begun */
+    int64_t right, wrong, refused, unnamed; /* unnamed: refused for reasons beyond RUN_REASONS */
+    bool is_done, can_vary;
+    char running[RUN_WORDS]; /* what is special in the one that is being run */
+    int nreasons;
+    struct run_refusal {
+        char why[RUN_WORDS];
+        int64_t count;
+    } reasons[RUN_REASONS];
+    int length;
+    char
+        reports[RUN_REPORTS]; /* of the wrong ones, and with -v of all; what is printed at once is not here */
+} run_sweep;
+
+/* Runs the default and configurations of the tune space.  Reports of text on standard output are printed at once. */
+int run_configs(const options *o, const gallery *g, const operand *which, run_sweep *known);
+/* In the process that waits: the rest of the report, and the last line.  `why` says what ended a sweep that is not
+ * done, with `status`.  The command's exit status. */
+int run_configs_print(const options *o, const run_sweep *known, int status, const char *why);
 
 #endif
