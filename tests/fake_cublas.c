@@ -1,5 +1,14 @@
-/* fake_cublas.c -- a double of cuBLAS for tests without a GPU: it accepts what the command asks and computes nothing. */
+/* fake_cublas.c -- a double of cuBLAS for tests without a GPU: it accepts what the command asks and computes nothing.
+ *
+ * FAKE_CUBLAS=hang: on the driver's double, which TEGULA_LIBCUDA names, what it launches does not end, nor does who
+ * waits for it. */
+#define _GNU_SOURCE /* RTLD_NOLOAD */
+#include <dlfcn.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_cuda.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -37,6 +46,17 @@ int cublasSetWorkspace_v2(void *handle, void *memory, size_t bytes) {
     return handle == &instance && memory && bytes ? 0 : 1;
 }
 
+static void launch(void) {
+    const char *mood = getenv("FAKE_CUBLAS"), *driver = getenv("TEGULA_LIBCUDA");
+    void *library = mood && driver ? dlopen(driver, RTLD_NOW | RTLD_NOLOAD) : NULL;
+    void *address = library && strcmp(mood, "hang") == 0 ? dlsym(library, "fake_hang") : NULL;
+    if (address) {
+        fake_hang_fn *hang;
+        memcpy(&hang, &address, sizeof hang);
+        hang();
+    }
+}
+
 /* Leading dimensions as column-major storage wants them: at least the rows of each operand as it lies in memory. */
 int cublasGemmEx(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha,
                  const void *a, int a_type, int lda, const void *b, int b_type, int ldb, const void *beta,
@@ -44,5 +64,6 @@ int cublasGemmEx(void *handle, int transpose_a, int transpose_b, int m, int n, i
     const int is_good = lda >= (transpose_a ? k : m) && ldb >= (transpose_b ? n : k) && ldc >= m && alpha &&
                         beta && a && b && c && a_type == b_type && b_type == c_type && compute_type == 68 &&
                         algorithm == -1;
+    launch();
     return handle == &instance && is_good ? 0 : 7;
 }

@@ -176,6 +176,30 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
         unset TEGULA_CUBLAS
     }
 
+    # What a kernel is held against may hang as a kernel may: a ceiling, which has blocks of 512 threads; the flush of
+    # cold mode, which has 256; cuBLAS.  What was measured is shown.
+    hang_against() { # MOOD KERNEL-ROW REASON ARGUMENT..
+        FAKE_CUDA=$1 row=$2 reason=$3
+        export FAKE_CUDA
+        shift 3
+        timeout 60 "$TEGULA" bench "$@" --timeout 1 >"$work/out" 2>&1
+        holds "bench ends, exit status 1" [ $? = 1 ]
+        holds "the reason" grep -qE "$reason" "$work/out"
+        holds "the row before" grep -qE "$row" "$work/out"
+        unset FAKE_CUDA
+    }
+    hang_against "512:hang" "^minus_one +28\.00 .*block=64" "^tegula: the memory's ceilings: the launch did not end in 1 s" \
+        -k "$work/minus.c" minus_one -p N=4096 -p block=64,32
+    holds "the rest is left out" grep -q "the GPU is lost with that: 1 more configurations were not measured" "$work/out"
+    hang_against "256:hang" "^minus_one .*block=64 +the launch did not end in 1 s" "^tegula: minus_one: the launch did not end" \
+        -k "$work/minus.c" minus_one -p N=4096 -p block=64 --mode cold
+    TEGULA_CUBLAS=$TEGULA_FAKE_CUBLAS FAKE_CUBLAS=hang
+    export TEGULA_CUBLAS FAKE_CUBLAS
+    hang_against "" "^cuBLAS +- .* the launch did not end in 1 s" "^tegula: cuBLAS: the launch did not end in 1 s" \
+        -k "$work/minus.c" keep -p N=256 -p K=64
+    holds "and the kernel's row" grep -qE "^keep +[0-9]" "$work/out"
+    unset TEGULA_CUBLAS FAKE_CUBLAS
+
     # Configurations that fail.
 
     kernels=$(ready tests/tool/tune.c)

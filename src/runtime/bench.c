@@ -265,6 +265,7 @@ static int prepare_cold(const measurement *m, double *flush) {
         code = record_event(m, 0);
         code = code ? code : bench_flush_enqueue(&t->flush, t->stream);
         code = code ? code : record_event(m, 1);
+        code = code ? code : wait_for(m, 0.0);
         code = code ? code : device_event_elapsed(t->device, t->events[0], t->events[1], &milliseconds);
     }
     *flush = milliseconds > 0.0 ? milliseconds * 1e3 : event_us;

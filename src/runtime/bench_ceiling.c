@@ -68,7 +68,7 @@ int bench_ceilings_open(bench_timer *t, device_handle *d, double bytes, bench_ce
 }
 
 void bench_ceilings_close(bench_ceilings *c) {
-    if (!c) {
+    if (!c || bench_is_stuck(c->timer)) { /* freeing would wait, too */
         return;
     }
     if (device_enter(c->device) == TG_OK) {

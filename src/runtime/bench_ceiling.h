@@ -18,7 +18,7 @@ typedef struct bench_ceilings bench_ceilings;
 
 /* For so many bytes moved, at least 32; the kernels come with the first use (NVRTC).  TG_OK or a code. */
 int bench_ceilings_open(bench_timer *t, device_handle *d, double bytes, bench_ceilings **out);
-void bench_ceilings_close(bench_ceilings *c); /* accepts NULL */
+void bench_ceilings_close(bench_ceilings *c); /* accepts NULL; on a timer that is stuck nothing is freed */
 
 /* The fastest variant's figures; *variant: "512 threads x 4 x 16 B, 3584 blocks", valid until the next call. */
 int bench_ceiling_time(bench_ceilings *c, bench_ceiling_kind kind, const tg_bench_options *options,

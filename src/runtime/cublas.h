@@ -15,7 +15,7 @@ typedef struct cublas cublas;
 
 /* In the current context; the workspace is made here, so that calls may be captured.  TG_OK or a code. */
 int cublas_open(device_handle *d, cublas **out);
-void cublas_close(cublas *c);                /* accepts NULL */
+void cublas_close(cublas *c);                /* accepts NULL; waits for what was launched */
 const char *cublas_version(const cublas *c); /* "13.0.2" */
 
 /* output(N) = matrix(N, K) * vector(K), row-major, all of one type; sums in float, for F64 in double. */

@@ -57,8 +57,14 @@ static bool has_mode(const options *o, int mode) {
 static tg_bench_options how(const options *o, int mode) {
     return (tg_bench_options){.mode = mode == BENCH_COLD ? TG_BENCH_COLD : TG_BENCH_STREAM,
                               .seconds = o->seconds,
+                              .timeout = o->timeout,
                               .min_samples = o->repeat,
                               .max_samples = o->repeat};
+}
+
+/* Has a measurement not ended?  Then whatever waits for the GPU would wait for ever. */
+static bool is_stuck(const measuring *m) {
+    return bench_is_stuck(gpu_timer(m->gpu));
 }
 
 /* ---- what is asked of a call --------------------------------------------------------------------------- */
@@ -237,6 +243,9 @@ static int choose_way(gemv_call *g, const tg_bench_options *timing, int *code) {
         const int tried =
             bench_calls(gpu_timer(g->m->gpu), launch_gemv, g, gpu_sets(g->m->gpu), &glance, &now);
         *code = tried ? tried : *code;
+        if (is_stuck(g->m)) {
+            return -1;
+        }
         if (!tried && (best < 0 || now.median_us < least_us)) {
             least_us = now.median_us;
             best = g->way;
@@ -253,7 +262,7 @@ static int time_gemv(gemv_call *g, int mode, bench_row *line, const char **best)
         return code;
     }
     code = bench_calls(gpu_timer(g->m->gpu), launch_gemv, g, gpu_sets(g->m->gpu), &timing, &line->time[mode]);
-    line->check = line->check == BENCH_WRONG ? BENCH_WRONG : check_gemv(g);
+    line->check = code || line->check == BENCH_WRONG ? line->check : check_gemv(g);
     *best = cublas_way(g->library, g->way, g->m->all->item[g->matrix].type);
     return code;
 }
@@ -267,7 +276,9 @@ static int time_library(const measuring *m, gemv_call *g, bench_row *line) {
     if (code == TG_OK) {
         m->out->cublas = arena_copy(&m->out->memory, cublas_version(g->library));
     }
-    cublas_close(g->library);
+    if (!is_stuck(m)) {
+        cublas_close(g->library);
+    }
     const char *stream = best[BENCH_STREAM], *cold = best[BENCH_COLD];
     line->variant = !stream ? cold ? cold : ""
                     : !cold || !strcmp(stream, cold)
@@ -276,8 +287,8 @@ static int time_library(const measuring *m, gemv_call *g, bench_row *line) {
     return code;
 }
 
-/* A library that is missing or refuses is a row with its reason. */
-static void add_library(const measuring *m) {
+/* A library that is missing or refuses is a row with its reason; only one that never ends is a failure too. */
+static int add_library(const measuring *m) {
     gemv_call g = {.m = m};
     bench_row line = {.kind = BENCH_LIBRARY,
                       .problem = m->problem,
@@ -286,12 +297,14 @@ static void add_library(const measuring *m) {
                       .config = "",
                       .bytes = m->out->problems[m->problem].bytes};
     if (!find_gemv(m->all, &g)) {
-        return;
+        return STATUS_GOOD;
     }
-    if (time_library(m, &g, &line) != TG_OK) {
+    const int code = time_library(m, &g, &line);
+    if (code != TG_OK) {
         line.word = arena_copy(&m->out->memory, tg_error());
     }
     bench_add_row(m->out, &line);
+    return is_stuck(m) ? tool_fail_code(code, "cuBLAS") : STATUS_GOOD;
 }
 
 /* ---- one configuration --------------------------------------------------------------------------------- */
@@ -347,6 +360,13 @@ static bool has_kind(const measuring *m, bench_kind kind) {
     return false;
 }
 
+/* The ceilings and the library, once a problem. */
+static int hold_against(const measuring *m) {
+    const int status = has_kind(m, BENCH_CEILING) ? STATUS_GOOD : add_ceilings(m);
+    const int library = has_kind(m, BENCH_LIBRARY) || is_stuck(m) ? STATUS_GOOD : add_library(m);
+    return status ? status : library;
+}
+
 static int time_on_gpu(measuring *m) {
     double bytes, written;
     arena *memory = &m->out->memory;
@@ -370,10 +390,7 @@ static int time_on_gpu(measuring *m) {
     }
     bench_add_row(m->out, &line);
     if (!status && gpu_timer(m->gpu)) {
-        status = has_kind(m, BENCH_CEILING) ? STATUS_GOOD : add_ceilings(m);
-        if (!has_kind(m, BENCH_LIBRARY)) {
-            add_library(m);
-        }
+        status = hold_against(m);
     }
     return status ? status : line.check == BENCH_WRONG ? STATUS_WRONG : STATUS_GOOD;
 }

@@ -44,7 +44,7 @@ struct gpu_session {
     tg_pack *pack;         /* of --pack */
     const subject *s;
     double limit;  /* seconds for a launch */
-    bool is_stuck; /* one has not ended: whatever waits for the GPU would wait for ever */
+    bool is_stuck; /* one has not ended: whatever waits for the GPU would wait for ever; ask is_stuck() */
     int nsets;
     void *address[BENCH_MAX_SETS][INPUTS_MAX];
     tg_arg args[BENCH_MAX_SETS][INPUTS_MAX];
@@ -249,8 +249,13 @@ int gpu_call(gpu_session *x, arguments *all, gpu_run *run) {
     return status_of(x, code);
 }
 
+/* Of a launch here or in anybody's measurement on the timer. */
+static bool is_stuck(const gpu_session *x) {
+    return x->is_stuck || (x->timer && bench_is_stuck(x->timer));
+}
+
 bool gpu_is_lost(gpu_session *x) {
-    return x && (x->is_stuck || device_synchronize(x->device, NULL) != TG_OK);
+    return x && (is_stuck(x) || device_synchronize(x->device, NULL) != TG_OK);
 }
 
 /* Together at least five times the L2 cache, so that no launch finds what an earlier one has left there. */
@@ -282,7 +287,6 @@ int gpu_time(gpu_session *x, const tg_bench_options *how, tg_bench_figures *figu
     limited.timeout = x->limit;
     int code = x->timer ? TG_OK : bench_open(x->device, &x->timer);
     code = code ? code : bench_calls(x->timer, launch_set, x, x->nsets, &limited, figures);
-    x->is_stuck = x->is_stuck || (x->timer && bench_is_stuck(x->timer));
     return status_of(x, code);
 }
 
@@ -290,7 +294,7 @@ void gpu_close(gpu_session *x) {
     if (!x) {
         return;
     }
-    if (x->is_stuck) {
+    if (is_stuck(x)) {
         child_ends_at_once();
         return;
     }
