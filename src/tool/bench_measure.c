@@ -229,7 +229,7 @@ static bench_check check_gemv(const gemv_call *g) {
 }
 
 /* The fastest of the ways that the library has and takes for this problem, at a glance; -1 with the code of one that
- * failed when all do. */
+ * failed when all do, or when one does not end. */
 static int choose_way(gemv_call *g, const tg_bench_options *timing, int *code) {
     const tg_bench_options glance = bench_glance(timing);
     const int64_t type = g->m->all->item[g->matrix].type;
