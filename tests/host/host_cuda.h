@@ -75,6 +75,9 @@ inline void __syncwarp() {
     host_barrier_warp();
 }
 
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) {
+    return (unsigned)(((unsigned long long)high << 32 | low) >> (n & 31));
+}
 template <typename T> inline T __shfl_xor_sync(unsigned mask, T x, int lanes) {
     uint64_t bits = 0;
     memcpy(&bits, &x, sizeof x);
