@@ -837,10 +837,18 @@ static void prune(sync_state *st) {
     }
 }
 
-/* From here on threads of one warp are no different threads. */
+/* From here on threads of one warp are no different threads: of accesses that any two meet in is asked again. */
 static void compare_warps(sync_state *st) {
     st->block.group = st->t->target->wave;
-    memset(st->pairs, 0, sizeof st->pairs);
+    for (int i = 0; i < PAIRS; i++) {
+        for (pair **link = &st->pairs[i]; *link;) {
+            if ((*link)->conflict) {
+                *link = (*link)->next;
+            } else {
+                link = &(*link)->next;
+            }
+        }
+    }
 }
 
 /* Barriers without which warps do not get into each other's way. */
