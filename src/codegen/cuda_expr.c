@@ -8,6 +8,7 @@
  * may leave 32 bits needs one operand of 64 bits, the leftmost one, before the arithmetic starts. */
 #include "codegen/cuda_internal.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -95,8 +96,15 @@ static bool reads_back(double x, bool is_float, int digits, char *s, size_t size
 
 /* The shortest decimal that reads back as x; independent of the locale. */
 static void shortest(double x, bool is_float, char s[LITERAL_SIZE]) {
-    int few = 0, enough = is_float ? 9 : 17;
-    (void)reads_back(x, is_float, enough, s, LITERAL_SIZE);
+    const int all =
+        is_float ? FLT_DIG : DBL_DIG; /* so many digits of a normal number tell without zeros at the end */
+    const bool is_normal = x == 0 || fabs(x) >= (is_float ? FLT_MIN : DBL_MIN);
+    int few = is_normal ? all : 0, enough = is_float ? 9 : 17;
+    if (is_normal && reads_back(x, is_float, all, s, LITERAL_SIZE)) {
+        enough = all;
+    } else {
+        (void)reads_back(x, is_float, enough, s, LITERAL_SIZE);
+    }
     while (enough - few > 1) {
         char fewer[LITERAL_SIZE];
         const int digits = (few + enough) / 2;

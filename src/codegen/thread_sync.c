@@ -97,8 +97,9 @@ typedef struct sync_state {
     entry **entries;
     bool *is_written; /* by buffer id: the bytes, by any name; what nobody writes is in nobody's way */
     pair *pairs[PAIRS];
-    fact_access guards;           /* the conditions around: no ref */
-    bool is_check;                /* look, change nothing */
+    fact_access guards; /* the conditions around: no ref */
+    bool is_check;      /* look, change nothing */
+    bool asks_memory;   /* some scope is entered by what memory holds: that changes with the barriers */
     const access *first, *second; /* check: the first uncovered hazard */
     int n, room;
     inserted *item;
@@ -705,6 +706,9 @@ static void walk_loop(sync_state *st, cursor *c, flow *f) {
 
 /* What s does to what is uniform.  What an operation of the block writes, others read in order: this pass sees to it. */
 static void note(sync_state *st, thread_stmt *s) {
+    if (st->is_check && !st->asks_memory) { /* which scopes are open is known since the first walk */
+        return;
+    }
     const bool is_ordered = s->participants == SCOPE_BLOCK || s->kind == THREAD_COPY_ASYNC;
     if (!s->dst || !is_ordered) {
         thread_note(st->t, st->uniform, s);
@@ -879,6 +883,11 @@ static void note_written(node *ref, bool is_write, void *user) {
     }
 }
 
+static void find_asking(thread_stmt *s, void *user) {
+    const node *decides = s->kind == THREAD_FOR ? s->extent : s->kind == THREAD_IF ? s->value : NULL;
+    *(bool *)user |= decides && facts_reads_memory(decides);
+}
+
 static void find_written(thread_stmt *s, void *user) {
     thread_accesses(s, note_written, user);
 }
@@ -895,6 +904,7 @@ static sync_state prepare(thread_kernel *t, diag *errors) {
     st.entries = ARENA_ARRAY(st.a, entry *, st.nentries);
     st.is_written = ARENA_ARRAY(st.a, bool, t->nbuffers + 1);
     thread_walk(&t->body, find_written, st.is_written);
+    thread_walk(&t->body, find_asking, &st.asks_memory);
     return st;
 }
 
