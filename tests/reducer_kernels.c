@@ -122,11 +122,15 @@ KERNEL(held_by_all) {
         reducer(r, SUM, I32, rows, cols);
         fill(r, 5);
         parallel(k, planes, turn, 3, j, cols) {
-            unrolled(i, rows) { accum(at(r, i, j), choose(eq(turn, 1), at(x, k, i, j), 0)); }
+            unrolled(i, rows) {
+                accum(at(r, i, j), choose(eq(turn, 1), at(x, k, i, j), 0));
+            }
         }
         finalize(r);
         copy(r, tile(y, pid_y, pid_x));
-        when(both(eq(pid_x, 0), eq(pid_y, 0))) { copy(r, z); }
+        when(both(eq(pid_x, 0), eq(pid_y, 0))) {
+            copy(r, z);
+        }
     }
 }
 
