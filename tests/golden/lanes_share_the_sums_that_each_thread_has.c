@@ -9,7 +9,9 @@ KERNEL(lanes_share_the_sums_that_each_thread_has) {
         reducer(sums, SUM, F32, 8);
         clear(sums);
         parallel(i, 64) {
-            unrolled(row, 8) { accum(at(sums, row), at(x, row, i)); }
+            unrolled(row, 8) {
+                accum(at(sums, row), at(x, row, i));
+            }
         }
         finalize(sums);
         copy(sums, y);

@@ -9,11 +9,15 @@ KERNEL(sums_that_a_loop_uses_stay_in_every_thread) {
         reducer(sums, SUM, F32, 4);
         clear(sums);
         parallel(i, 64) {
-            unrolled(row, 4) { accum(at(sums, row), at(x, row, i)); }
+            unrolled(row, 4) {
+                accum(at(sums, row), at(x, row, i));
+            }
         }
         finalize(sums);
         parallel(i, 64) {
-            unrolled(row, 4) { set(at(z, row, i), sub(at(x, row, i), at(sums, row))); }
+            unrolled(row, 4) {
+                set(at(z, row, i), sub(at(x, row, i), at(sums, row)));
+            }
         }
         copy(sums, y);
     }
