@@ -855,12 +855,18 @@ static void compare_warps(sync_state *st) {
     }
 }
 
+/* Does it keep warps apart?  Partial results meet in memory because they are of several. */
+static bool is_between_warps(sync_state *st, const inserted *x) {
+    return (buffer_root(x->first->buffer)->reduction && !is_one_group(st)) ||
+           conflict(st, x->first, x->second);
+}
+
 /* Barriers without which warps do not get into each other's way. */
 static void narrow(sync_state *st) {
     compare_warps(st);
     for (int i = 0; i < st->n; i++) {
         thread_stmt *barrier = st->item[i].barrier;
-        if (is_barrier(barrier) && !conflict(st, st->item[i].first, st->item[i].second)) {
+        if (is_barrier(barrier) && !is_between_warps(st, &st->item[i])) {
             barrier->participants = SCOPE_WARP;
             walk_kernel(st);
             barrier->participants = st->first ? SCOPE_BLOCK : SCOPE_WARP;
