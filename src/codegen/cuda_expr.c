@@ -96,8 +96,8 @@ static bool reads_back(double x, bool is_float, int digits, char *s, size_t size
 
 /* The shortest decimal that reads back as x; independent of the locale. */
 static void shortest(double x, bool is_float, char s[LITERAL_SIZE]) {
-    const int all =
-        is_float ? FLT_DIG : DBL_DIG; /* so many digits of a normal number tell without zeros at the end */
+    /* A normal number of so few digits shows them all, without zeros at the end. */
+    const int all = is_float ? FLT_DIG : DBL_DIG;
     const bool is_normal = x == 0 || fabs(x) >= (is_float ? FLT_MIN : DBL_MIN);
     int few = is_normal ? all : 0, enough = is_float ? 9 : 17;
     if (is_normal && reads_back(x, is_float, all, s, LITERAL_SIZE)) {
