@@ -58,29 +58,20 @@ typedef struct visit {
     void *user;
 } visit;
 
-static void visit_reads(node *x, const visit *v) {
-    if (!x) {
-        return;
-    }
-    if (x->kind == E_REF) {
-        v->fn(x, false, v->user);
-    }
-    for (int i = 0; i < x->n; i++) {
-        visit_reads(x->arg[i], v);
-    }
+static void visit_read(node *ref, void *user) {
+    const visit *v = user;
+    v->fn(ref, false, v->user);
 }
 
 void thread_accesses(thread_stmt *s, void (*fn)(node *ref, bool is_write, void *user), void *user) {
-    const visit v = {fn, user};
-    visit_reads(s->value, &v);
-    visit_reads(s->extent, &v);
+    visit v = {fn, user};
+    expr_loads(s->value, visit_read, &v);
+    expr_loads(s->extent, visit_read, &v);
     for (int i = 0; i < s->nvalues; i++) {
-        visit_reads(s->values[i], &v);
+        expr_loads(s->values[i], visit_read, &v);
     }
     if (s->dst) {
-        for (int i = 0; i < s->dst->n; i++) {
-            visit_reads(s->dst->arg[i], &v);
-        }
+        expr_loads(s->dst, visit_read, &v);
         if (s->accumulates) {
             fn(s->dst, false, user);
         }

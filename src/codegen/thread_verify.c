@@ -263,7 +263,7 @@ static void check_copy_async(check_state *c, const thread_stmt *s) {
 
 static void check_for(check_state *c, thread_stmt *s) {
     check_value(c, s->extent);
-    if (expr_reads(s->extent)) {
+    if (s->extent->reads) {
         breach(
             c,
             "the trips of a loop are read from memory without a name: CUDA asks for them in every iteration");

@@ -644,6 +644,7 @@ static node *with_named_corners(const naming *n, node *region) {
             *other = *region;
             other->arg = ARENA_ARRAY(n->l->a, node *, region->n);
             memcpy(other->arg, region->arg, sizeof *other->arg * (size_t)region->n);
+            other->reads = false;
         }
         other->arg[i] = corner;
     }

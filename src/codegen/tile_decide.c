@@ -38,34 +38,23 @@ typedef struct visiting {
     void *user;
 } visiting;
 
-static bool visit_node(node *x, void *user) {
+static void visit_load(node *place, void *user) {
     const visiting *v = user;
-    if (x->kind == E_LOAD) {
-        v->fn(x->arg[0], false, v->at, v->user);
-    }
-    return true;
-}
-
-static void visit_values(const visiting *v, node *x) {
-    if (x) {
-        (void)expr_walk(x, visit_node, (void *)(uintptr_t)v);
-    }
+    v->fn(place, false, v->at, v->user);
 }
 
 static void visit_block(const tile_block *b, decide_visit *fn, void *user) {
     for (const tile_stmt *s = b->first; s; s = s->next) {
-        const visiting v = {fn, s, user};
+        visiting v = {fn, s, user};
         const bool adds = s->kind == TILE_ACCUM || s->kind == TILE_ATOMIC;
-        visit_values(&v, s->value);
+        expr_loads(s->value, visit_load, &v);
         for (int i = 0; s->kind == TILE_PRINT && i < s->n; i++) {
-            visit_values(&v, s->values[i]);
+            expr_loads(s->values[i], visit_load, &v);
         }
         for (int i = 0; s->kind == TILE_LOOP && i < s->n; i++) {
-            visit_values(&v, s->extents[i]);
+            expr_loads(s->extents[i], visit_load, &v);
         }
-        for (int i = 0; s->dst && i < s->dst->n; i++) {
-            visit_values(&v, s->dst->arg[i]);
-        }
+        expr_loads(s->dst, visit_load, &v);
         if (s->dst && adds) {
             fn(s->dst, false, s, user);
         }

@@ -154,7 +154,7 @@ static void unroll_registers(const tile_stmt *s, thread_stmt *loop) {
  * threads of a warp share, and whose trips differ (wrong results on an H200). */
 static node *trips_of(lowering *l, const tile_stmt *s, int axis, thread_block *b) {
     node *extent = s->extents[axis];
-    if (!expr_reads(extent)) {
+    if (!extent->reads) {
         return extent;
     }
     var *v = thread_let(l->t, b, arena_print(l->a, "%s_trips", s->axes[axis]->name), extent);

@@ -32,32 +32,24 @@ typedef struct once {
 
 /* ---- the places that read ------------------------------------------------------------------------------ */
 
-static bool note(node *x, void *user) {
+static void note(node *place, void *user) {
     once *o = user;
-    if (x->kind == E_REF || x->kind == E_REGION || x->kind == E_BUFFER) {
-        reading *r = &o->of[buffer_root(x->buffer)->id];
-        *r = (reading){o->s, x, r->places + 1};
-    }
-    return true;
-}
-
-static void note_reads(once *o, node *x) {
-    if (x) {
-        (void)expr_walk(x, note, o);
-    }
+    reading *r = &o->of[buffer_root(place->buffer)->id];
+    *r = (reading){o->s, place, r->places + 1};
 }
 
 static void note_block(once *o, const tile_block *b) {
     for (const tile_stmt *s = b->first; s; s = s->next) {
         o->s = s;
-        note_reads(o, s->value);
-        note_reads(o, s->src);
+        expr_loads(s->value, note, o);
+        if (s->src) {
+            note(s->src, o);
+            expr_loads(s->src, note, o);
+        }
         for (int i = 0; i < s->n; i++) {
-            note_reads(o, s->kind == TILE_LOOP ? s->extents[i] : s->values[i]);
+            expr_loads(s->kind == TILE_LOOP ? s->extents[i] : s->values[i], note, o);
         }
-        for (int i = 0; s->dst && i < s->dst->n; i++) {
-            note_reads(o, s->dst->arg[i]);
-        }
+        expr_loads(s->dst, note, o);
         note_block(o, &s->body);
         note_block(o, &s->otherwise);
     }

@@ -49,32 +49,24 @@ static void add_touch(touches *list, node *place, bool is_write) {
     list->item[list->n++] = (touch){list->s, place->buffer, place, is_write, list->order};
 }
 
-static bool touch_read(node *x, void *user) {
-    if (x->kind == E_REF || x->kind == E_REGION || x->kind == E_BUFFER) {
-        add_touch(user, x, false);
-    }
-    return true;
-}
-
-static void touch_reads(touches *list, node *x) {
-    if (x) {
-        (void)expr_walk(x, touch_read, list);
-    }
+static void touch_read(node *place, void *user) {
+    add_touch(user, place, false);
 }
 
 static void touch_statement(touches *list, tile_stmt *s) {
     const bool reads_old = s->kind == TILE_ACCUM || s->kind == TILE_ATOMIC || s->kind == TILE_FINALIZE;
     list->order++;
     list->s = s;
-    touch_reads(list, s->value);
-    touch_reads(list, s->src);
+    expr_loads(s->value, touch_read, list);
+    if (s->src) {
+        add_touch(list, s->src, false);
+        expr_loads(s->src, touch_read, list);
+    }
     for (int i = 0; i < s->n; i++) {
-        touch_reads(list, s->kind == TILE_LOOP ? s->extents[i] : s->values[i]);
+        expr_loads(s->kind == TILE_LOOP ? s->extents[i] : s->values[i], touch_read, list);
     }
     if (s->dst) {
-        for (int i = 0; i < s->dst->n; i++) {
-            touch_reads(list, s->dst->arg[i]);
-        }
+        expr_loads(s->dst, touch_read, list);
         if (reads_old) {
             add_touch(list, s->dst, false);
         }

@@ -95,19 +95,14 @@ static void check_config(tg_kernel *k) {
 
 /* ---- tensors ------------------------------------------------------------------------------------------- */
 
-static bool mark_read(node *x, void *user) {
+static void mark_read(node *place, void *user) {
     (void)user;
-    if (x->kind == E_LOAD) {
-        x->arg[0]->buffer->is_read = true;
-        buffer_root(x->arg[0]->buffer)->is_read = true;
-    }
-    return true;
+    place->buffer->is_read = true;
+    buffer_root(place->buffer)->is_read = true;
 }
 
-static void mark_reads(node *x) {
-    if (x) {
-        expr_walk(x, mark_read, NULL);
-    }
+static void mark_reads(const node *x) {
+    expr_loads(x, mark_read, NULL);
 }
 
 static void mark_use(buffer *b, bool read, bool written, bool atomic) {
@@ -545,18 +540,15 @@ static void check_epoch(reducers *r, tg_loc at, const buffer *b, epoch wanted, c
     }
 }
 
-static bool check_read(node *x, void *user) {
+static void check_read(node *place, void *user) {
     reducers *r = user;
-    if (x->kind == E_LOAD && is_reducer(x->arg[0])) {
-        check_epoch(r, r->at, x->arg[0]->buffer, CLOSED, "read");
+    if (is_reducer(place)) {
+        check_epoch(r, r->at, place->buffer, CLOSED, "read");
     }
-    return true;
 }
 
-static void check_reads(reducers *r, node *x) {
-    if (x && x->kind != E_POISON) {
-        expr_walk(x, check_read, r);
-    }
+static void check_reads(reducers *r, const node *x) {
+    expr_loads(x, check_read, r);
 }
 
 static void enter(reducers *r, const tile_stmt *s, epoch e) {

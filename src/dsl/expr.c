@@ -262,6 +262,7 @@ static void adopt(arena *a, node *x, int n, node *const *arg) {
         x->arg[i] = arg[i];
         x->size = x->size > INT_MAX - arg[i]->size ? INT_MAX : x->size + arg[i]->size;
         x->lanes = arg[i]->lanes > x->lanes ? arg[i]->lanes : x->lanes;
+        x->reads |= arg[i]->reads;
     }
 }
 
@@ -704,6 +705,7 @@ node *expr_load(arena *a, tg_loc at, node *ref) {
     }
     node *x = make_with(a, at, E_LOAD, ref->type, 1, &ref);
     x->buffer = ref->buffer;
+    x->reads = true;
     return x;
 }
 
@@ -726,14 +728,6 @@ static bool same_head(const node *x, const node *y) {
     }
     return x->op == y->op && x->var == y->var && x->buffer == y->buffer && x->in_tiles == y->in_tiles &&
            (x->kind != E_REGION || memcmp(x->dim, y->dim, sizeof *x->dim * (size_t)x->n) == 0);
-}
-
-bool expr_reads(const node *x) {
-    bool reads = x->kind == E_LOAD;
-    for (int i = 0; i < x->n && !reads; i++) {
-        reads = expr_reads(x->arg[i]);
-    }
-    return reads;
 }
 
 bool expr_equal(const node *x, const node *y) {
@@ -775,6 +769,7 @@ node *expr_remake(arena *a, const node *x, node *const *arg) {
     node *copy = ARENA_NEW(a, node);
     *copy = *x;
     copy->size = 1;
+    copy->reads = false;
     adopt(a, copy, x->n, arg);
     return copy;
 }
@@ -802,6 +797,18 @@ bool expr_walk(node *x, bool (*fn)(node *x, void *user), void *user) {
         }
     }
     return true;
+}
+
+void expr_loads(const node *x, void (*fn)(node *place, void *user), void *user) {
+    if (!x || !x->reads) {
+        return;
+    }
+    if (x->kind == E_LOAD) {
+        fn(x->arg[0], user);
+    }
+    for (int i = 0; i < x->n; i++) {
+        expr_loads(x->arg[i], fn, user);
+    }
 }
 
 node *expr_offset(arena *a, const node *ref) {

@@ -121,7 +121,8 @@ struct tg_node {
     buffer *buffer;
     int64_t *dim;
     bool in_tiles;
-    int size; /* nodes as printed, saturating: kept here because a shared node counts each time */
+    bool reads; /* an element is read in it, by itself: not through names */
+    int size;   /* nodes as printed, saturating: kept here because a shared node counts each time */
 };
 
 /* ---- making (each folds what is known, computes the range, checks nothing) ----------------------------- */
@@ -146,13 +147,14 @@ value expr_value(const node *x);
 bool expr_is_int(const node *x, int64_t value); /* that integer constant */
 bool expr_is_const(const node *x);
 bool expr_equal(const node *x, const node *y); /* the same computation */
-bool expr_reads(const node *x);                /* an element, by itself: not through names */
 /* x with other operands, made anew so that it folds. */
 node *expr_remake(arena *a, const node *x, node *const *arg);
 /* x with every use of variable v replaced by y, folded again; x itself when v does not occur. */
 node *expr_replace(arena *a, node *x, const var *v, node *y);
 /* Calls fn on x and everything below it, outermost first, until fn returns false (then returns false). */
 bool expr_walk(node *x, bool (*fn)(node *x, void *user), void *user);
+/* Calls fn on every place that x reads, by itself and not through names, outermost first; x may be NULL. */
+void expr_loads(const node *x, void (*fn)(node *place, void *user), void *user);
 /* The value of a variable, into *out; false: it has none. */
 typedef bool expr_look_up(const var *v, const void *user, value *out);
 /* What x comes to where look_up says what its variables are; a name that it does not know is opened.  Only what
