@@ -108,7 +108,7 @@ Test(sim_kernels, wide_loads_and_atomics_make_a_product_on_every_target) {
     }
 }
 
-#if defined TEGULA_SANITIZED || !defined __OPTIMIZE__
+#if defined TEGULA_SANITIZED || defined TG_DEBUG
 enum { IS_SLOW_BUILD = 1 };
 #else
 enum { IS_SLOW_BUILD = 0 };

@@ -1,5 +1,5 @@
 /* The words of kernel.h: each is recorded, checked and printed; scopes balance; lines are exact; one message
- * a mistake.  The kernels stand in words_kernels.c, included last since its words are macros. */
+ * a mistake.  The kernels stand in words_cases.c, included last since its words are macros. */
 #define _POSIX_C_SOURCE 200809L
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -251,4 +251,4 @@ Test(words, take_sixteen_params_and_sixteen_tunables) {
     done(o);
 }
 
-#include "words_kernels.c"
+#include "words_cases.c"

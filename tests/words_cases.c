@@ -1,4 +1,4 @@
-/* words_kernels.c -- kernels for test_words.c, which includes this file last: the words are macros.
+/* words_cases.c -- kernels for test_words.c, which includes this file last: the words are macros.
  *
  * Each case starts at line 1 of "case.c", so the expected texts count lines from its KERNEL. */
 #include <tegula/kernel.h>
