@@ -260,6 +260,91 @@ Test(expr, evaluating_is_reading_the_tree) {
     }
 }
 
+/* ---- at many points ------------------------------------------------------------------------------------ */
+
+/* What each variable is at each point; one of them may have no value. */
+typedef struct drawn {
+    int64_t at[VARS][EXPR_POINTS];
+    int unknown, n;
+    int now; /* the point that is looked at alone */
+} drawn;
+
+static bool drawn_each(const var *v, const void *user, int from, int n, int64_t *out) {
+    const drawn *d = user;
+    cr_assert(from >= 0 && n > 0 && from + n <= d->n);
+    memcpy(out, &d->at[v->id][from], sizeof *out * (size_t)n);
+    return v->id != d->unknown;
+}
+
+static bool drawn_now(const var *v, const void *user, value *out) {
+    const drawn *d = user;
+    *out = value_int(v->type, d->at[v->id][d->now]);
+    return v->id != d->unknown;
+}
+
+static void draw_points(drawn *d) {
+    d->n = 1 + (int)next(EXPR_POINTS);
+    d->unknown = next(2) ? -1 : (int)next(VARS);
+    for (int i = 0; i < d->n; i++) {
+        draw_values();
+        for (int v = 0; v < VARS; v++) {
+            d->at[v][i] = values[v];
+        }
+    }
+}
+
+/* One of the kinds that decide by their left side, or that are asked point by point: shifts that may fault, typed
+ * integers, numbers that may leave 64 bits. */
+static node *random_node(arena *a) {
+    static const tg_op joins[] = {TG_BOTH, TG_EITHER};
+    const int depth = 1 + (int)next(4);
+    node *x = build_tree(a, random_tree(a, depth, next(2)));
+    node *y = build_tree(a, random_tree(a, depth, x->type == TG_BOOL));
+    if (x->type == TG_BOOL) {
+        x = expr_binary(a, here, joins[next(2)], x, y);
+        return next(3) ? x : expr_unary(a, here, TG_NEGATE, x);
+    }
+    switch (next(5)) {
+    case 0:
+        return expr_cast(a, here, TG_I32, x);
+    case 1:
+        return expr_cast(a, here, TG_F32, x);
+    case 2:
+        return expr_binary(a, here, TG_SHL, x, expr_int(a, here, (int64_t)next(40)));
+    case 3:
+        return expr_mul(a, expr_mul(a, x, INT32_MAX), INT32_MAX);
+    default:
+        return x;
+    }
+}
+
+Test(expr, many_points_are_each_of_them) {
+    int64_t counted[2] = {0, 0};
+    for (int round = 0; round < 20000; round++) {
+        arena a = {0};
+        node *x = random_node(&a);
+        drawn d;
+        int64_t got[EXPR_POINTS];
+        draw_points(&d);
+        const uint64_t known = expr_evaluate_each(x, drawn_each, &d, d.n, got);
+        cr_assert(d.n == EXPR_POINTS || known >> d.n == 0);
+        for (d.now = 0; d.now < d.n; d.now++) {
+            value want;
+            const bool is_known = expr_evaluate(x, drawn_now, &d, &want);
+            counted[is_known]++;
+            cr_assert_eq(known >> d.now & 1, is_known, "'%s' at point %d", shown(&a, x), d.now);
+            if (is_known) {
+                const int64_t number = type_is_float(want.type) ? (int64_t)want.bits : value_as_int(want);
+                cr_assert_eq(got[d.now], number, "'%s' is %lld, not %lld", shown(&a, x),
+                             (long long)got[d.now], (long long)number);
+            }
+        }
+        arena_free(&a);
+    }
+    cr_assert(counted[0] > 10000 && counted[1] > 10000, "both kinds: %lld, %lld", (long long)counted[0],
+              (long long)counted[1]);
+}
+
 /* ---- what folds to what -------------------------------------------------------------------------------- */
 
 static arena memory;

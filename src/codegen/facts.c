@@ -334,27 +334,59 @@ bool point_evaluate(const node *x, const point *p, value *out) {
     return expr_evaluate(x, value_at, p, out);
 }
 
+void point_take(point *p, points *out) {
+    const int most = out->n == 0 ? FIRST_POINTS : EXPR_POINTS;
+    out->of = p;
+    out->n = 0;
+    do {
+        for (int i = 0; i < p->n; i++) {
+            out->now[i][out->n] = p->now[i];
+        }
+        out->n++;
+        out->is_last = !advance(p);
+    } while (!out->is_last && out->n < most);
+}
+
+static bool values_at(const var *v, const void *user, int from, int n, int64_t *out) {
+    const points *p = user;
+    const int at = point_find(p->of, v);
+    if (at >= 0) {
+        memcpy(out, &p->now[at][from], sizeof *out * (size_t)n);
+    }
+    return at >= 0;
+}
+
+uint64_t point_evaluate_each(const node *x, const points *p, int64_t *out) {
+    return expr_evaluate_each(x, values_at, p, p->n, out);
+}
+
+uint64_t point_all(const points *p) {
+    return UINT64_MAX >> (EXPR_POINTS - p->n);
+}
+
 /* Whether ok(value) holds at every point (YES), at none (NO), or at some (UNKNOWN). */
 static fact enumerate(const node *x, bool (*ok)(int64_t x, const int64_t *bound), const int64_t *bound) {
     point p = {.n = 0};
+    points batch = {.n = 0};
+    int64_t v[EXPR_POINTS];
+    bool any = false, all = true;
     if (!can_enumerate(&p, x)) {
         return FACT_UNKNOWN;
     }
-    bool any = false, all = true;
-    do {
-        value v;
-        if (!point_evaluate(x, &p, &v)) {
+    while (!batch.is_last) {
+        point_take(&p, &batch);
+        if (point_evaluate_each(x, &batch, v) != point_all(&batch)) {
             return FACT_UNKNOWN;
         }
-        if (ok(value_as_int(v), bound)) {
-            any = true;
-        } else {
-            all = false;
+        for (int i = 0; i < batch.n; i++) {
+            const bool is_ok = ok(v[i], bound);
+            any |= is_ok;
+            all &= is_ok;
         }
         if (any && !all) {
             return FACT_UNKNOWN;
         }
-    } while (advance(&p));
+    }
     return all ? FACT_YES : FACT_NO;
 }
 
@@ -569,24 +601,26 @@ static fact uniform_load(const uniformity *u, const node *x) {
 /* Of thread axes alone: compared at all threads. */
 static fact uniform_by_enumeration(const node *x) {
     point p = {.n = 0};
-    value first, v;
-    if (!can_enumerate(&p, x) || !point_evaluate(x, &p, &first)) {
-        return FACT_UNKNOWN;
-    }
+    points batch = {.n = 0};
+    int64_t v[EXPR_POINTS], first = 0;
+    bool of_threads = can_enumerate(&p, x);
     for (int i = 0; i < p.n; i++) {
-        if (p.v[i]->kind != VAR_THREAD) {
-            return FACT_UNKNOWN;
+        of_threads &= p.v[i]->kind == VAR_THREAD;
+    }
+    for (bool any = false; of_threads && !batch.is_last; any = true) {
+        point_take(&p, &batch);
+        const uint64_t known = point_evaluate_each(x, &batch, v);
+        first = any ? first : v[0];
+        for (int i = 0; i < batch.n; i++) {
+            if (!(known >> i & 1)) {
+                return FACT_UNKNOWN;
+            }
+            if (v[i] != first) {
+                return FACT_NO;
+            }
         }
     }
-    while (advance(&p)) {
-        if (!point_evaluate(x, &p, &v)) {
-            return FACT_UNKNOWN;
-        }
-        if (v.bits != first.bits) {
-            return FACT_NO;
-        }
-    }
-    return FACT_YES;
+    return of_threads ? FACT_YES : FACT_UNKNOWN;
 }
 
 static fact uniform_var(const uniformity *u, const var *v) {

@@ -71,9 +71,9 @@ fact facts_uniform(const uniformity *u, const node *x);
 typedef struct fact_block {
     arena *memory;
     var *thread_var[3]; /* x first; NULL where the axis has one thread */
-    int32_t *owner;
+    struct fact_owners *owners;
     int64_t group; /* so many threads in a row count as one: 1, or the lanes of a warp to compare warps */
-} fact_block;      /* with a NULL owner only for facts_apart_anywhere() */
+} fact_block;      /* without owners only for facts_apart_anywhere() */
 fact_block facts_block(arena *memory, var *const thread_var[3]);
 
 /* Elements that a statement touches, and the conditions under which it does. */

@@ -38,6 +38,7 @@ typedef struct comparison {
     int64_t modulus; /* compared modulo this: the factors of what is not known; 0: as they are */
     int64_t lo, hi;  /* of the offsets now */
     int64_t work;
+    int32_t *owner; /* of elements; 0: none yet, -1: several */
 } comparison;
 
 static int64_t gcd(int64_t x, int64_t y) {
@@ -272,24 +273,31 @@ static bool choose_axes(const side *s, const node *x, table *t, int64_t *n) {
     return *n <= TABLE_LIMIT;
 }
 
+/* Variable i of another point, from its first value on. */
+static void add_axis(point *p, const point *of, int i) {
+    p->v[p->n] = of->v[i];
+    p->lo[p->n] = p->now[p->n] = of->lo[i];
+    p->hi[p->n++] = of->hi[i];
+}
+
 static table tabulate(const comparison *c, const side *s, const node *x) {
     table t = {.is_tried = true};
     int64_t n;
     if (!choose_axes(s, x, &t, &n)) {
         return t;
     }
-    point p = s->p;
+    point p = {.n = 0};
+    points batch = {.n = 0};
     int64_t *values = ARENA_ARRAY(c->block->memory, int64_t, n);
-    for (int64_t i = 0; i < n; i++) {
-        value v;
-        p.now[t.at] = p.lo[t.at] + i % t.stride;
-        if (t.other >= 0) {
-            p.now[t.other] = p.lo[t.other] + i / t.stride;
-        }
-        if (!point_evaluate(x, &p, &v)) {
+    add_axis(&p, &s->p, t.at);
+    if (t.other >= 0) {
+        add_axis(&p, &s->p, t.other);
+    }
+    for (int64_t *to = values; !batch.is_last; to += batch.n) {
+        point_take(&p, &batch);
+        if (point_evaluate_each(x, &batch, to) != point_all(&batch)) {
             return t;
         }
-        values[i] = value_as_int(v);
     }
     t.x = values;
     return t;
@@ -383,7 +391,6 @@ static int32_t number_of_thread(const point *p, const fact_block *block) {
 /* Enters the elements of one access, or with `check` compares with those entered; false on a conflict, or where
  * it cannot tell. */
 static bool enter(comparison *c, side *s, bool check, int vars) {
-    int32_t *owners = c->block->owner;
     do {
         int64_t at;
         if (++c->work > WORK_LIMIT || !offset_now(c, s, &at)) {
@@ -395,7 +402,7 @@ static bool enter(comparison *c, side *s, bool check, int vars) {
         const int32_t me = number_of_thread(&s->p, c->block);
         for (int64_t lane = 0; lane < s->lanes; lane++) {
             const int64_t place = c->modulus > 0 ? facts_modulo(at + lane, c->modulus) : at + lane - c->lo;
-            int32_t *owner = &owners[place];
+            int32_t *owner = &c->owner[place];
             if (check && *owner != 0 && *owner != me) {
                 return false;
             }
@@ -413,7 +420,7 @@ static bool apart_in_sample(comparison *c, int64_t span) {
     for (int i = 0; i < 3; i++) {
         axes += c->block->thread_var[i] != NULL;
     }
-    memset(c->block->owner, 0, sizeof *c->block->owner * (size_t)span);
+    c->owner = facts_owners(c->block, span);
     return enter(c, &c->a, false, axes) && enter(c, &c->b, true, axes);
 }
 
@@ -435,7 +442,7 @@ static bool apart_now(comparison *c) {
     if (!apart_in_sample(c, span)) {
         return false;
     }
-    memset(c->block->owner, 0, sizeof *c->block->owner * (size_t)span);
+    c->owner = facts_owners(c->block, span);
     return enter(c, &c->a, false, c->a.own) && enter(c, &c->b, true, c->b.own);
 }
 
@@ -479,8 +486,24 @@ static void shorten(side *a, side *b) {
     }
 }
 
+typedef struct fact_owners {
+    int32_t *of;
+    int64_t room;
+} fact_owners;
+
+int32_t *facts_owners(const fact_block *block, int64_t n) {
+    fact_owners *all = block->owners;
+    if (n > all->room) {
+        all->room = n > 2 * all->room ? n : 2 * all->room;
+        all->of = ARENA_ARRAY(block->memory, int32_t, all->room);
+    } else {
+        memset(all->of, 0, sizeof *all->of * (size_t)n);
+    }
+    return all->of;
+}
+
 fact_block facts_block(arena *memory, var *const thread_var[3]) {
-    fact_block block = {.memory = memory, .owner = ARENA_ARRAY(memory, int32_t, SPAN_LIMIT), .group = 1};
+    fact_block block = {.memory = memory, .owners = ARENA_NEW(memory, fact_owners), .group = 1};
     memcpy(block.thread_var, thread_var, sizeof block.thread_var);
     return block;
 }

@@ -14,8 +14,6 @@
  * inside their rows meet only where every index is the same: then each index is read as such a number. */
 #include "codegen/facts_point.h"
 
-#include <string.h>
-
 enum { DIGITS = 2 * AFFINE_TERMS };
 
 /* All terms of one factor: what a has there minus what b has. */
@@ -266,39 +264,32 @@ static point all_threads(const fact_block *block) {
     return p;
 }
 
-static bool next_thread(point *p) {
-    for (int i = 0; i < p->n; i++) {
-        if (++p->now[i] <= p->hi[i]) {
-            return true;
-        }
-        p->now[i] = 0;
-    }
-    return false;
-}
-
-/* The digits of a thread together; false where one cannot be worked out. */
-static bool worth(const numbers *w, const point *p, int64_t *sum) {
-    *sum = 0;
+/* The digits of each thread together; false where one cannot be worked out. */
+static bool add_worth(const numbers *w, const points *threads, int64_t *sum) {
     for (int i = 0; i < w->nthreads; i++) {
-        value v;
-        if (!point_evaluate(w->of_threads[i]->x, p, &v)) {
+        int64_t v[EXPR_POINTS];
+        if (point_evaluate_each(w->of_threads[i]->x, threads, v) != point_all(threads)) {
             return false;
         }
-        *sum += w->of_threads[i]->factor * value_as_int(v);
+        for (int j = 0; j < threads->n; j++) {
+            sum[j] += w->of_threads[i]->factor * v[j];
+        }
     }
     return true;
 }
 
-/* Guards that say more than the number of the thread let it in. */
-static bool is_let_in(const digits_side *s, const point *p) {
+/* A bit for each thread that the guards let in.  Those that say more than the number of the thread do. */
+static uint64_t let_in(const digits_side *s, const points *threads) {
+    uint64_t in = point_all(threads);
     for (int i = 0; i < s->access->n; i++) {
-        value v;
-        if (point_evaluate(s->access->guard[i].condition, p, &v) &&
-            (value_as_int(v) != 0) == s->access->guard[i].negated) {
-            return false;
+        int64_t v[EXPR_POINTS];
+        const uint64_t known = point_evaluate_each(s->access->guard[i].condition, threads, v);
+        for (int j = 0; j < threads->n; j++) {
+            const bool is_out = (v[j] != 0) == s->access->guard[i].negated;
+            in &= ~((known >> j & is_out) << j);
         }
     }
-    return true;
+    return in;
 }
 
 static int32_t group_of(const fact_block *block, int64_t thread) {
@@ -308,47 +299,62 @@ static int32_t group_of(const fact_block *block, int64_t thread) {
 /* The digits of each thread together, counted from the lowest; NULL where one cannot be worked out. */
 static const int32_t *worth_of_each(const numbers *w, int64_t lowest) {
     point p = all_threads(w->block);
+    points threads = {.n = 0};
     int32_t *all = ARENA_ARRAY(w->block->memory, int32_t, point_count(&p));
-    int64_t n = 0, sum;
-    do {
-        if (!worth(w, &p, &sum)) {
+    for (int32_t *to = all; !threads.is_last; to += threads.n) {
+        int64_t sum[EXPR_POINTS] = {0};
+        point_take(&p, &threads);
+        if (!add_worth(w, &threads, sum)) {
             return NULL;
         }
-        all[n++] = (int32_t)(sum - lowest);
-    } while (next_thread(&p));
+        for (int i = 0; i < threads.n; i++) {
+            to[i] = (int32_t)(sum[i] - lowest);
+        }
+    }
     return all;
+}
+
+/* Enters the threads that make an access at their places, or with `check` compares with those entered: false where
+ * another has entered. */
+static bool own_places(const numbers *w, const digits_side *s, const int32_t *place, int32_t *owner,
+                       bool check) {
+    point p = all_threads(w->block);
+    points threads = {.n = 0};
+    for (int64_t thread = 0; !threads.is_last; thread += threads.n) {
+        point_take(&p, &threads);
+        const uint64_t in = let_in(s, &threads);
+        for (int i = 0; i < threads.n; i++) {
+            int32_t *its = &owner[place[thread + i]];
+            const int32_t me = group_of(w->block, thread + i);
+            if (!(in >> i & 1)) {
+                continue;
+            }
+            if (check && *its != 0 && *its != me) {
+                return false;
+            }
+            if (!check) {
+                *its = *its == 0 || *its == me ? me : -1;
+            }
+        }
+    }
+    return true;
 }
 
 /* Do no two threads have the same digits, the one where a is made and the other where b is? */
 static bool are_told_apart(const numbers *w) {
-    int64_t from = 0, to = 0, thread = 0;
+    int64_t from = 0, to = 0;
     for (int i = 0; i < w->nthreads; i++) {
         const digit *d = w->of_threads[i];
         const int64_t p = d->factor * d->x->lo, q = d->factor * d->x->hi;
         from += p < q ? p : q;
         to += p < q ? q : p;
     }
-    const int32_t *place = to - from < SPAN_LIMIT && w->block->owner ? worth_of_each(w, from) : NULL;
+    const int32_t *place = to - from < SPAN_LIMIT && w->block->owners ? worth_of_each(w, from) : NULL;
     if (!place) {
         return false;
     }
-    int32_t *owner = w->block->owner;
-    memset(owner, 0, sizeof *owner * (size_t)(to - from + 1));
-    point p = all_threads(w->block);
-    do {
-        int32_t *its = &owner[place[thread]], me = group_of(w->block, thread++);
-        if (is_let_in(w->a, &p)) {
-            *its = *its == 0 || *its == me ? me : -1;
-        }
-    } while (next_thread(&p));
-    thread = 0;
-    do {
-        const int32_t its = owner[place[thread]], me = group_of(w->block, thread++);
-        if (its != 0 && its != me && is_let_in(w->b, &p)) {
-            return false;
-        }
-    } while (next_thread(&p));
-    return true;
+    int32_t *owner = facts_owners(w->block, to - from + 1);
+    return own_places(w, w->a, place, owner, false) && own_places(w, w->b, place, owner, true);
 }
 
 bool facts_digits_apart(const fact_block *block, const digits_side *a, const digits_side *b) {

@@ -7,7 +7,7 @@
 
 /* An expression is judged at so many points at most; the elements of a buffer that threads share, at more. */
 enum { POINT_VARS = 12, AXIS_LIMIT = 1024, POINT_LIMIT = 1 << 12, ELEMENT_LIMIT = 1 << 14 };
-/* So many elements has the table of owners of a fact_block. */
+/* A table of owners has so many elements at most. */
 enum { SPAN_LIMIT = 1 << 16 };
 
 /* One value for each variable of an expression. */
@@ -24,6 +24,21 @@ int64_t point_count(const point *p); /* saturating */
 /* False on a fault, and where x depends on more than the variables of the point. */
 bool point_evaluate(const node *x, const point *p, value *out);
 
+/* Points that follow each other, the first variable fastest. */
+enum { FIRST_POINTS = 4 };
+typedef struct points {
+    int n;
+    bool is_last; /* behind them comes the first again */
+    const point *of;
+    int64_t now[POINT_VARS][EXPR_POINTS];
+} points;
+
+/* Those from p on, EXPR_POINTS at most; p goes behind them.  Few at first, where out->n is 0: often they are enough. */
+void point_take(point *p, points *out);
+/* x at each of them, as expr_evaluate_each(): a bit for each where it has a value. */
+uint64_t point_evaluate_each(const node *x, const points *p, int64_t *out);
+uint64_t point_all(const points *p); /* all these bits */
+
 bool facts_multiply(int64_t a, int64_t b, int64_t *out); /* false: leaves 64 bits */
 int64_t facts_modulo(int64_t x, int64_t n);              /* 0 .. n - 1 */
 /* Names and casts opened that change no value. */
@@ -38,6 +53,9 @@ bool affine_bounds(const affine *a, int64_t *lo, int64_t *hi);
 bool affine_below_zero(const node *condition, bool negated, affine *out);
 /* x / 16 * 128 + x % 16 * 8 is 8 * x; false when it leaves 64 bits. */
 bool affine_rejoin(affine *a);
+
+/* A table of n elements, none with an owner yet: the last one cleared, or a larger one. */
+int32_t *facts_owners(const fact_block *block, int64_t n);
 
 /* 8 * tid as 256 * (tid / 32) + 8 * (tid % 32), where groups of threads are compared: what tells them apart is a term of
  * its own then. */

@@ -17,6 +17,7 @@
 #include "codegen/passes.h"
 
 enum { PADDINGS = 6, CANDIDATES = 12, CHUNK = 16, SAMPLES = 4, MOST_TRIPS = 1 << 20 };
+_Static_assert((int)TARGET_MAX_WAVE <= (int)EXPR_POINTS, "a warp is asked at once");
 
 /* Bytes between the end of a row and the beginning of the next; or chunk c of row r lies at c ^ (r / each % rows). */
 typedef struct map {
@@ -51,11 +52,11 @@ typedef struct tile {
 
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-/* One thread, at one moment. */
+/* The lanes of a warp, at one moment. */
 typedef struct moment {
     const thread_kernel *t;
-    int64_t thread[3];
-    int sample;
+    int64_t first; /* its first thread */
+    int lanes, sample;
 } moment;
 
 /* Sample 0 is the first value; the others are spread over the range. */
@@ -66,33 +67,44 @@ static int64_t sample_of(const var *v, int sample) {
                : v->lo + (int64_t)(step * (uint64_t)sample % (range < 4096 ? range + 1 : 4096));
 }
 
-static bool value_at(const var *v, const void *user, value *out) {
+static bool values_at(const var *v, const void *user, int from, int n, int64_t *out) {
     const moment *m = user;
     if (v->kind == VAR_LET || !type_is_integer(v->type)) {
         return false;
     }
-    int64_t x = sample_of(v, m->sample);
+    int64_t stride = 1;
     for (int i = 0; i < 3; i++) {
-        x = m->t->thread_var[i] == v ? m->thread[i] : x;
+        for (int l = 0; l < n && m->t->thread_var[i] == v; l++) {
+            out[l] = (m->first + from + l) / stride % m->t->threads[i];
+        }
+        if (m->t->thread_var[i] == v) {
+            return true;
+        }
+        stride *= m->t->threads[i];
     }
-    *out = value_int(v->type, x);
+    const int64_t x = sample_of(v, m->sample);
+    for (int l = 0; l < n; l++) {
+        out[l] = x;
+    }
     return true;
 }
 
-/* False where it depends on memory. */
-static bool evaluate(const node *x, const moment *m, value *out) {
-    return expr_evaluate(x, value_at, m, out);
+/* A bit for each lane whose value depends on no memory. */
+static uint64_t evaluate(const node *x, const moment *m, int64_t *out) {
+    return expr_evaluate_each(x, values_at, m, m->lanes, out);
 }
 
-/* Does the thread come to the statement?  Yes where that is not known. */
-static bool takes_part(const scope *around, const moment *m) {
-    value v;
+/* A bit for each lane that comes to the statement, and where that is not known. */
+static uint64_t taking_part(const scope *around, const moment *m) {
+    uint64_t in = UINT64_MAX >> (EXPR_POINTS - m->lanes);
     for (; around; around = around->outer) {
-        if (evaluate(around->condition, m, &v) && (value_as_int(v) != 0) != around->holds) {
-            return false;
+        int64_t v[EXPR_POINTS];
+        const uint64_t known = evaluate(around->condition, m, v);
+        for (int l = 0; l < m->lanes; l++) {
+            in &= ~((known >> l & ((v[l] != 0) != around->holds)) << l);
         }
     }
-    return true;
+    return in;
 }
 
 /* ---- one access ---------------------------------------------------------------------------------------- */
@@ -102,28 +114,37 @@ typedef struct pattern {
     int64_t row[TARGET_MAX_WAVE], column[TARGET_MAX_WAVE];
 } pattern;
 
-static bool place_of(const node *ref, const moment *m, int64_t *row, int64_t *column) {
-    *row = *column = 0;
+/* Of the lanes in `in`; false when one of them is not known. */
+static bool find_places(const node *ref, const moment *m, uint64_t in, pattern *p) {
+    int64_t v[EXPR_POINTS];
     for (int i = 0; i < ref->n; i++) {
-        value v;
-        if (!evaluate(ref->arg[i], m, &v)) {
+        if (in & ~evaluate(ref->arg[i], m, v)) {
             return false;
         }
-        *row = i == ref->n - 1 ? *row : *row * ref->buffer->dim[i] + value_as_int(v);
-        *column = value_as_int(v);
+        for (int l = 0; l < m->lanes; l++) {
+            if (in >> l & 1) {
+                p->row[l] = i == 0 ? 0 : p->row[l] * ref->buffer->dim[i - 1] + p->column[l];
+                p->column[l] = v[l];
+            }
+        }
     }
-    return *row >= 0 && *column >= 0;
+    return true;
 }
 
 /* False when the place of some lane is not known. */
 static bool find_pattern(const tile *x, const node *ref, int64_t first, int sample, pattern *p) {
-    const thread_kernel *t = x->t;
-    for (int l = 0; l < t->target->wave; l++) {
-        const int64_t thread = first + l, plane = thread / t->threads[0];
-        const moment m = {t, {thread % t->threads[0], plane % t->threads[1], plane / t->threads[1]}, sample};
+    const int wave = x->t->target->wave;
+    const int64_t left = thread_count(x->t) - first;
+    const moment m = {x->t, first, left < wave ? (int)left : wave, sample};
+    const uint64_t in = taking_part(x->around, &m);
+    for (int l = 0; l < wave; l++) {
         p->row[l] = p->column[l] = -1;
-        if (thread < thread_count(t) && takes_part(x->around, &m) &&
-            !place_of(ref, &m, &p->row[l], &p->column[l])) {
+    }
+    if (!find_places(ref, &m, in, p)) {
+        return false;
+    }
+    for (int l = 0; l < m.lanes; l++) {
+        if ((in >> l & 1) && (p->row[l] < 0 || p->column[l] < 0)) {
             return false;
         }
     }

@@ -160,6 +160,13 @@ typedef bool expr_look_up(const var *v, const void *user, value *out);
 /* What x comes to where look_up says what its variables are; a name that it does not know is opened.  Only what
  * decides is evaluated.  False on a fault, and where an element is read or a variable has no value. */
 bool expr_evaluate(const node *x, expr_look_up *look_up, const void *user, value *out);
+enum { EXPR_POINTS = 64 };
+/* The values of an integer variable at points from..from + n - 1, into out[0..n); false: it has none at any. */
+typedef bool expr_look_up_each(const var *v, const void *user, int from, int n, int64_t *out);
+/* The same at points 0..n - 1, at most EXPR_POINTS, into out: integers and conditions as numbers, floats by their
+ * bits.  A bit for each point where x has a value.  Index arithmetic and conditions are worked out node by node for
+ * all points, which takes a fraction of the time. */
+uint64_t expr_evaluate_each(const node *x, expr_look_up_each *look_up, const void *user, int n, int64_t *out);
 /* The element offset of a ref inside its buffer as one index expression: row-major, pitch and layout applied.
  * The only place where addresses are formed. */
 node *expr_offset(arena *a, const node *ref);
