@@ -334,6 +334,11 @@ bool point_evaluate(const node *x, const point *p, value *out) {
     return expr_evaluate(x, value_at, p, out);
 }
 
+void point_start(points *none) {
+    none->n = 0;
+    none->is_last = false;
+}
+
 void point_take(point *p, points *out) {
     const int most = out->n == 0 ? FIRST_POINTS : EXPR_POINTS;
     out->of = p;
@@ -367,13 +372,13 @@ uint64_t point_all(const points *p) {
 /* Whether ok(value) holds at every point (YES), at none (NO), or at some (UNKNOWN). */
 static fact enumerate(const node *x, bool (*ok)(int64_t x, const int64_t *bound), const int64_t *bound) {
     point p = {.n = 0};
-    points batch = {.n = 0};
+    points batch;
     int64_t v[EXPR_POINTS];
     bool any = false, all = true;
     if (!can_enumerate(&p, x)) {
         return FACT_UNKNOWN;
     }
-    while (!batch.is_last) {
+    for (point_start(&batch); !batch.is_last;) {
         point_take(&p, &batch);
         if (point_evaluate_each(x, &batch, v) != point_all(&batch)) {
             return FACT_UNKNOWN;
@@ -601,16 +606,17 @@ static fact uniform_load(const uniformity *u, const node *x) {
 /* Of thread axes alone: compared at all threads. */
 static fact uniform_by_enumeration(const node *x) {
     point p = {.n = 0};
-    points batch = {.n = 0};
+    points batch;
     int64_t v[EXPR_POINTS], first = 0;
     bool of_threads = can_enumerate(&p, x);
     for (int i = 0; i < p.n; i++) {
         of_threads &= p.v[i]->kind == VAR_THREAD;
     }
-    for (bool any = false; of_threads && !batch.is_last; any = true) {
+    for (point_start(&batch); of_threads && !batch.is_last;) {
+        const bool is_first = batch.n == 0;
         point_take(&p, &batch);
         const uint64_t known = point_evaluate_each(x, &batch, v);
-        first = any ? first : v[0];
+        first = is_first ? v[0] : first;
         for (int i = 0; i < batch.n; i++) {
             if (!(known >> i & 1)) {
                 return FACT_UNKNOWN;

@@ -287,12 +287,13 @@ static table tabulate(const comparison *c, const side *s, const node *x) {
         return t;
     }
     point p = {.n = 0};
-    points batch = {.n = 0};
+    points batch;
     int64_t *values = ARENA_ARRAY(c->block->memory, int64_t, n);
     add_axis(&p, &s->p, t.at);
     if (t.other >= 0) {
         add_axis(&p, &s->p, t.other);
     }
+    point_start(&batch);
     for (int64_t *to = values; !batch.is_last; to += batch.n) {
         point_take(&p, &batch);
         if (point_evaluate_each(x, &batch, to) != point_all(&batch)) {

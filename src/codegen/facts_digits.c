@@ -299,8 +299,9 @@ static int32_t group_of(const fact_block *block, int64_t thread) {
 /* The digits of each thread together, counted from the lowest; NULL where one cannot be worked out. */
 static const int32_t *worth_of_each(const numbers *w, int64_t lowest) {
     point p = all_threads(w->block);
-    points threads = {.n = 0};
+    points threads;
     int32_t *all = ARENA_ARRAY(w->block->memory, int32_t, point_count(&p));
+    point_start(&threads);
     for (int32_t *to = all; !threads.is_last; to += threads.n) {
         int64_t sum[EXPR_POINTS] = {0};
         point_take(&p, &threads);
@@ -319,7 +320,8 @@ static const int32_t *worth_of_each(const numbers *w, int64_t lowest) {
 static bool own_places(const numbers *w, const digits_side *s, const int32_t *place, int32_t *owner,
                        bool check) {
     point p = all_threads(w->block);
-    points threads = {.n = 0};
+    points threads;
+    point_start(&threads);
     for (int64_t thread = 0; !threads.is_last; thread += threads.n) {
         point_take(&p, &threads);
         const uint64_t in = let_in(s, &threads);

@@ -33,7 +33,8 @@ typedef struct points {
     int64_t now[POINT_VARS][EXPR_POINTS];
 } points;
 
-/* Those from p on, EXPR_POINTS at most; p goes behind them.  Few at first, where out->n is 0: often they are enough. */
+void point_start(points *none);
+/* Those from p on, EXPR_POINTS at most; p goes behind them.  Few at first: often they are enough. */
 void point_take(point *p, points *out);
 /* x at each of them, as expr_evaluate_each(): a bit for each where it has a value. */
 uint64_t point_evaluate_each(const node *x, const points *p, int64_t *out);
