@@ -11,15 +11,7 @@
 
 #include <string.h>
 
-enum { WORK_LIMIT = 1 << 17, TABLE_LIMIT = 1 << 12 };
-
-/* The values of an expression of one or two variables. */
-typedef struct table {
-    int at, other;    /* their numbers in the point; other: -1 for one */
-    int64_t stride;   /* from value to value of the other */
-    const int64_t *x; /* from their lowest; NULL: no table */
-    bool is_tried;
-} table;
+enum { WORK_LIMIT = 1 << 17 };
 
 /* The elements of one access, in units of bytes that both accesses share. */
 typedef struct side {
@@ -29,7 +21,6 @@ typedef struct side {
     point p;         /* thread axes, then what this access alone names; then what both name */
     int own;         /* of these the first so many are the access's own */
     unsigned usable; /* guards whose variables are all there, with all their values: a bit each */
-    table term[AFFINE_TERMS], guard[FACT_GUARDS];
 } side;
 
 typedef struct comparison {
@@ -205,17 +196,6 @@ static void share_variables(comparison *c) {
     }
 }
 
-/* To the next value of the first n variables; false after the last (then back at the first). */
-static bool advance_first(point *p, int n) {
-    for (int i = 0; i < n; i++) {
-        if (++p->now[i] <= p->hi[i]) {
-            return true;
-        }
-        p->now[i] = p->lo[i];
-    }
-    return false;
-}
-
 /* To the next value of the variables that both name. */
 static bool advance_shared(comparison *c) {
     point *a = &c->a.p, *b = &c->b.p;
@@ -254,100 +234,25 @@ static void share_values(comparison *c) {
     }
 }
 
-/* The variables of x; false where they are none or more than two, or have too many values. */
-static bool choose_axes(const side *s, const node *x, table *t, int64_t *n) {
-    int vars = 0;
-    t->at = t->other = -1;
-    for (int i = 0; i < s->p.n; i++) {
-        if (facts_depends(x, s->p.v[i])) {
-            t->other = t->at;
-            t->at = i;
-            vars++;
-        }
-    }
-    if (vars < 1 || vars > 2) {
-        return false;
-    }
-    t->stride = s->p.hi[t->at] - s->p.lo[t->at] + 1;
-    *n = t->stride * (vars == 2 ? s->p.hi[t->other] - s->p.lo[t->other] + 1 : 1);
-    return *n <= TABLE_LIMIT;
-}
-
-/* Variable i of another point, from its first value on. */
-static void add_axis(point *p, const point *of, int i) {
-    p->v[p->n] = of->v[i];
-    p->lo[p->n] = p->now[p->n] = of->lo[i];
-    p->hi[p->n++] = of->hi[i];
-}
-
-static table tabulate(const comparison *c, const side *s, const node *x) {
-    table t = {.is_tried = true};
-    int64_t n;
-    if (!choose_axes(s, x, &t, &n)) {
-        return t;
-    }
-    point p = {.n = 0};
-    points batch;
-    int64_t *values = ARENA_ARRAY(c->block->memory, int64_t, n);
-    add_axis(&p, &s->p, t.at);
-    if (t.other >= 0) {
-        add_axis(&p, &s->p, t.other);
-    }
-    point_start(&batch);
-    for (int64_t *to = values; !batch.is_last; to += batch.n) {
-        point_take(&p, &batch);
-        if (point_evaluate_each(x, &batch, to) != point_all(&batch)) {
-            return t;
-        }
-    }
-    t.x = values;
-    return t;
-}
-
-/* The value at the point now: from the table, made when first asked, else worked out. */
-static bool look_up(const comparison *c, const side *s, table *t, const node *x, int64_t *out) {
-    value v;
-    if (!t->is_tried) {
-        *t = tabulate(c, s, x);
-    }
-    if (t->x) {
-        const int64_t row = t->other >= 0 ? s->p.now[t->other] - s->p.lo[t->other] : 0;
-        *out = t->x[row * t->stride + s->p.now[t->at] - s->p.lo[t->at]];
-        return true;
-    }
-    if (!point_evaluate(x, &s->p, &v)) {
-        return false;
-    }
-    *out = value_as_int(v);
-    return true;
-}
-
 static void find_guards(side *s) {
     for (int i = 0; i < s->access->n; i++) {
         s->usable |= is_full(&s->p, s->access->guard[i].condition) ? 1u << i : 0;
     }
 }
 
-/* Do the guards of the access let the thread in?  What they do not tell they let in. */
-static bool is_let_in(const comparison *c, side *s) {
-    for (int i = 0; i < s->access->n; i++) {
-        int64_t holds;
-        if ((s->usable >> i & 1) && look_up(c, s, &s->guard[i], s->access->guard[i].condition, &holds) &&
-            (holds != 0) == s->access->guard[i].negated) {
-            return false;
-        }
+/* Where the access is at each point; false where that cannot be worked out. */
+static bool offsets_at(const side *s, const points *at, int64_t *sum) {
+    for (int j = 0; j < at->n; j++) {
+        sum[j] = s->a.constant;
     }
-    return true;
-}
-
-static bool offset_now(const comparison *c, side *s, int64_t *sum) {
-    *sum = s->a.constant;
     for (int i = 0; i < s->a.n; i++) {
-        int64_t x;
-        if (!look_up(c, s, &s->term[i], s->a.term[i].x, &x)) {
+        int64_t x[EXPR_POINTS];
+        if (point_evaluate_each(s->a.term[i].x, at, x) != point_all(at)) {
             return false;
         }
-        *sum += s->a.term[i].factor * x;
+        for (int j = 0; j < at->n; j++) {
+            sum[j] += s->a.term[i].factor * x[j];
+        }
     }
     return true;
 }
@@ -376,42 +281,56 @@ static bool range_now(const side *s, int64_t *lo, int64_t *hi) {
     return true;
 }
 
-/* The number of the thread, or of its group, from 1 on. */
-static int32_t number_of_thread(const point *p, const fact_block *block) {
+/* The number of the thread at point j, or of its group, from 1 on. */
+static int32_t number_of_thread(const points *at, int j, const fact_block *block) {
     int64_t linear = 0, stride = 1;
-    int at = 0; /* thread axes come first */
+    int axis = 0; /* thread axes come first */
     for (int i = 0; i < 3; i++) {
         if (block->thread_var[i]) {
-            linear += stride * p->now[at++];
+            linear += stride * at->now[axis++][j];
             stride *= block->thread_var[i]->hi + 1;
         }
     }
     return (int32_t)(linear / block->group) + 1;
 }
 
-/* Enters the elements of one access, or with `check` compares with those entered; false on a conflict, or where
- * it cannot tell. */
-static bool enter(comparison *c, side *s, bool check, int vars) {
-    do {
-        int64_t at;
-        if (++c->work > WORK_LIMIT || !offset_now(c, s, &at)) {
+/* A thread's lanes from an offset on become its own, or with `check` are looked at: false where they are another's. */
+static bool own(const comparison *c, int64_t at, int64_t lanes, int32_t me, bool check) {
+    for (int64_t lane = 0; lane < lanes; lane++) {
+        const int64_t place = c->modulus > 0 ? facts_modulo(at + lane, c->modulus) : at + lane - c->lo;
+        int32_t *owner = &c->owner[place];
+        if (check && *owner != 0 && *owner != me) {
             return false;
         }
-        if (!is_let_in(c, s)) {
-            continue;
+        if (!check) {
+            *owner = *owner == 0 || *owner == me ? me : -1;
         }
-        const int32_t me = number_of_thread(&s->p, c->block);
-        for (int64_t lane = 0; lane < s->lanes; lane++) {
-            const int64_t place = c->modulus > 0 ? facts_modulo(at + lane, c->modulus) : at + lane - c->lo;
-            int32_t *owner = &c->owner[place];
-            if (check && *owner != 0 && *owner != me) {
+    }
+    return true;
+}
+
+/* Enters the elements of one access for all values of the first so many variables, or with `check` compares with those
+ * entered; false on a conflict, or where it cannot tell. */
+static bool enter(comparison *c, const side *s, bool check, int vars) {
+    point p = s->p;
+    points batch;
+    for (int i = vars; i < p.n; i++) {
+        p.lo[i] = p.hi[i] = p.now[i];
+    }
+    for (point_start(&batch); !batch.is_last;) {
+        int64_t at[EXPR_POINTS];
+        point_take(&p, &batch);
+        c->work += batch.n;
+        if (c->work > WORK_LIMIT || !offsets_at(s, &batch, at)) {
+            return false;
+        }
+        const uint64_t in = facts_let_in(s->access, s->usable, &batch);
+        for (int j = 0; j < batch.n; j++) {
+            if ((in >> j & 1) && !own(c, at[j], s->lanes, number_of_thread(&batch, j, c->block), check)) {
                 return false;
             }
-            if (!check) {
-                *owner = *owner == 0 || *owner == me ? me : -1;
-            }
         }
-    } while (advance_first(&s->p, vars));
+    }
     return true;
 }
 

@@ -278,14 +278,13 @@ static bool add_worth(const numbers *w, const points *threads, int64_t *sum) {
     return true;
 }
 
-/* A bit for each thread that the guards let in.  Those that say more than the number of the thread do. */
-static uint64_t let_in(const digits_side *s, const points *threads) {
-    uint64_t in = point_all(threads);
-    for (int i = 0; i < s->access->n; i++) {
+uint64_t facts_let_in(const fact_access *access, unsigned guards, const points *at) {
+    uint64_t in = point_all(at);
+    for (int i = 0; i < access->n; i++) {
         int64_t v[EXPR_POINTS];
-        const uint64_t known = point_evaluate_each(s->access->guard[i].condition, threads, v);
-        for (int j = 0; j < threads->n; j++) {
-            const bool is_out = (v[j] != 0) == s->access->guard[i].negated;
+        const uint64_t known = guards >> i & 1 ? point_evaluate_each(access->guard[i].condition, at, v) : 0;
+        for (int j = 0; j < at->n && known; j++) {
+            const bool is_out = (v[j] != 0) == access->guard[i].negated;
             in &= ~((known >> j & is_out) << j);
         }
     }
@@ -324,7 +323,7 @@ static bool own_places(const numbers *w, const digits_side *s, const int32_t *pl
     point_start(&threads);
     for (int64_t thread = 0; !threads.is_last; thread += threads.n) {
         point_take(&p, &threads);
-        const uint64_t in = let_in(s, &threads);
+        const uint64_t in = facts_let_in(s->access, ~0u, &threads);
         for (int i = 0; i < threads.n; i++) {
             int32_t *its = &owner[place[thread + i]];
             const int32_t me = group_of(w->block, thread + i);

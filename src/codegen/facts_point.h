@@ -55,6 +55,10 @@ bool affine_below_zero(const node *condition, bool negated, affine *out);
 /* x / 16 * 128 + x % 16 * 8 is 8 * x; false when it leaves 64 bits. */
 bool affine_rejoin(affine *a);
 
+/* A bit for each point at which the access is made, as far as such of its guards tell; what they do not tell they let
+ * in. */
+uint64_t facts_let_in(const fact_access *access, unsigned guards, const points *at);
+
 /* A table of n elements, none with an owner yet: the last one cleared, or a larger one. */
 int32_t *facts_owners(const fact_block *block, int64_t n);
 
