@@ -192,7 +192,22 @@ static bool is_of_threads(const fact_block *block, const node *x) {
     return all;
 }
 
-/* From the largest digit down, as far as each must have one difference.  True when they never meet at all. */
+/* Digit i in the next one, as 8064 * i + 2016 * j is 2016 * (4 * i + j); false where that is not so. */
+static bool put_down(numbers *w, int i) {
+    const digit *d = &w->item[i];
+    digit *to = &w->item[i + 1];
+    if (i + 1 == w->n || !d->is_known || d->factor % to->factor != 0) {
+        return false;
+    }
+    const int64_t times = d->factor / to->factor, p = times * d->lo, q = times * d->hi;
+    to->lo += p < q ? p : q;
+    to->hi += p < q ? q : p;
+    to->is_same = false;
+    return true;
+}
+
+/* From the largest digit down, as far as each must have one difference, by itself or together with the next ones.  True
+ * when they never meet at all. */
 static bool find_equal(numbers *w) {
     int64_t lo, hi;
     int64_t least = w->b->a.constant - w->a->a.constant - (w->a->lanes - 1);
@@ -212,8 +227,11 @@ static bool find_equal(numbers *w) {
         if (from > to) {
             return true;
         }
-        if (from < to) {
+        if (from < to && !put_down(w, i)) {
             return false;
+        }
+        if (from < to) {
+            continue;
         }
         least -= from;
         most -= from;
