@@ -535,6 +535,30 @@ Test(facts, offsets_read_as_digits_are_apart_only_where_they_are) {
     cr_assert_gt(2 * shown, apart_at_all, "shown %d of %d", shown, apart_at_all);
 }
 
+/* Four rows of a word for each thread, one side two by two: no difference of the pairs is the
+ * only one, that of pair and row together is.  Rows too short for all threads do meet. */
+Test(facts, a_row_in_two_parts_is_one_digit) {
+    world w;
+    begin(&w, 1);
+    arena *a = &w.memory;
+    var half = {.kind = VAR_LOOP, .name = "half", .type = TYPE_INDEX, .hi = 1, .id = VARS};
+    var row = {.kind = VAR_LOOP, .name = "row", .type = TYPE_INDEX, .hi = 3, .id = VARS + 1};
+    node *place = expr_add(a, expr_mul(a, expr_var(a, here, &w.v[1]), 8), expr_var(a, here, &w.v[0]));
+    buffer b = {.name = "b", .space = TG_SHARED, .type = TG_I32, .rank = 1, .dim = {4096}, .arg = -1};
+    const fact_block block = facts_block(a, (var *const[3]){&w.v[0], &w.v[1], NULL});
+    for (int64_t pitch = 31; pitch <= 33; pitch++) {
+        node *k = expr_binary(a, here, TG_MOD, expr_var(a, here, &w.v[2]), number(&w, 2));
+        node *halves = expr_add(a, expr_mul(a, expr_var(a, here, &half), 2 * pitch), expr_mul(a, k, pitch));
+        node *rows = expr_mul(a, expr_var(a, here, &row), pitch);
+        node *x = expr_add(a, halves, place), *y = expr_add(a, rows, place);
+        const fact_access first = {.ref = expr_ref(a, here, &b, 1, &x, 1)};
+        const fact_access second = {.ref = expr_ref(a, here, &b, 1, &y, 1)};
+        const fact f = facts_apart_anywhere(&block, &first, &second);
+        cr_expect_eq(f, pitch < 32 ? FACT_UNKNOWN : FACT_YES, "rows of %d: %d", (int)pitch, (int)f);
+    }
+    arena_free(a);
+}
+
 /* ---- ragged rows ---------------------------------------------------------------------------------------- */
 
 enum { ROWS = 6 };

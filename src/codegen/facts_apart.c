@@ -296,8 +296,9 @@ static int32_t number_of_thread(const points *at, int j, const fact_block *block
 
 /* A thread's lanes from an offset on become its own, or with `check` are looked at: false where they are another's. */
 static bool own(const comparison *c, int64_t at, int64_t lanes, int32_t me, bool check) {
-    for (int64_t lane = 0; lane < lanes; lane++) {
-        const int64_t place = c->modulus > 0 ? facts_modulo(at + lane, c->modulus) : at + lane - c->lo;
+    int64_t place = c->modulus > 0 ? facts_modulo(at, c->modulus) : at - c->lo;
+    for (int64_t lane = 0; lane < lanes; lane++, place++) {
+        place = place == c->modulus ? 0 : place;
         int32_t *owner = &c->owner[place];
         if (check && *owner != 0 && *owner != me) {
             return false;
