@@ -143,7 +143,8 @@ C
 if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
     export TEGULA_LIBCUDA="$TEGULA_FAKE_CUDA"
     printf '{"rows": [{"problem": "N=4096", "name": "Other", "stream": {"median_us": 1}}]}\n' >"$work/rows.json"
-    measure="bench -k $work/minus.c minus_one -p N=4096"
+    minus=$(ready "$work/minus.c")
+    measure="bench -k $minus minus_one -p N=4096"
     # shellcheck disable=SC2086
     {
         expect 0 "^Fake GPU, driver 13.0" $measure
@@ -157,12 +158,12 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
         expect 1 "^thread_naive .*WRONG .*differs from the reference before timing" bench thread_naive -p N=64 -p K=64
         expect 0 "^minus_one, dependent +11" $measure --dependent
         holds "plain launches stand beside dependent ones" grep -qE "^minus_one +11" "$work/out"
-        expect 0 "^minus_two +11" bench -k "$work/minus.c" -p N=4096 minus_one minus_two
-        expect 1 "^minus_two .*WRONG +given block=32" bench -k "$work/minus.c" -p N=4096 -p block=64,32 minus_one minus_two
+        expect 0 "^minus_two +11" bench -k $minus -p N=4096 minus_one minus_two
+        expect 1 "^minus_two .*WRONG +given block=32" bench -k $minus -p N=4096 -p block=64,32 minus_one minus_two
         holds "configurations of a kernel stand together" awk '/^minus/ {if ($1 != last) n++; last = $1} END {exit n != 2}' "$work/out"
         expect 0 "^Other +1\.00 " $measure --rows "$work/rows.json"
     }
-    library="bench -k $work/minus.c keep -p N=256 -p K=64"
+    library="bench -k $minus keep -p N=256 -p K=64"
     # shellcheck disable=SC2086
     {
         export TEGULA_CUBLAS="$TEGULA_FAKE_CUBLAS"
@@ -189,14 +190,14 @@ if [ -n "${TEGULA_FAKE_CUDA:-}" ] && have_nvrtc; then
         unset FAKE_CUDA
     }
     hang_against "512:hang" "^minus_one +28\.00 .*block=64" "^tegula: the memory's ceilings: the launch did not end in 1 s" \
-        -k "$work/minus.c" minus_one -p N=4096 -p block=64,32
+        -k $minus minus_one -p N=4096 -p block=64,32
     holds "the rest is left out" grep -q "the GPU is lost with that: 1 more configurations were not measured" "$work/out"
     hang_against "256:hang" "^minus_one .*block=64 +the launch did not end in 1 s" "^tegula: minus_one: the launch did not end" \
-        -k "$work/minus.c" minus_one -p N=4096 -p block=64 --mode cold
+        -k $minus minus_one -p N=4096 -p block=64 --mode cold
     TEGULA_CUBLAS=$TEGULA_FAKE_CUBLAS FAKE_CUBLAS=hang
     export TEGULA_CUBLAS FAKE_CUBLAS
     hang_against "" "^cuBLAS +- .* the launch did not end in 1 s" "^tegula: cuBLAS: the launch did not end in 1 s" \
-        -k "$work/minus.c" keep -p N=256 -p K=64
+        -k $minus keep -p N=256 -p K=64
     holds "and the kernel's row" grep -qE "^keep +[0-9]" "$work/out"
     unset TEGULA_CUBLAS FAKE_CUBLAS
 

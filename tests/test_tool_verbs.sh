@@ -18,6 +18,8 @@ holds "list: fourteen kernels of gemv.c, in the order of the file" [ "$("$TEGULA
 thread_coalesced_split_k thread_vectorized_split_k thread_allreduce_split_k thread_shared_memory_split_k \
 thread_intra_block_split_k block_naive block_split_k block_split_k_v2 block_pipelined block_alloc_reducer " ]
 expect 0 "^good +thread  n dtype  block=64$" list good -k $mistakes
+source=$mistakes # the command compiles it; from here on it is given compiled
+mistakes=$(ready $source)
 expect 0 '"block_n": 128' list thread_naive --json
 holds "list --json is JSON" json_is_whole
 printf '#include <tegula/kernel.h>\nKERNEL(tiles) { tensor(x, F32, 64); tensor(y, F32, 64); grid(pid, 1) threads(32) { shared(s, F32, 64); copy(tile(x, pid), s); copy(s, tile(y, pid)); } }\nKERNEL(mixed) { tensor(y, F32, 64); grid(pid, 1) threads(tid, 32) { shared(s, F32, 64); clear(s); set(at(y, add(pid, tid)), at(s, tid)); } }\nKERNEL(thread_naive) { tensor(y, F32, 32); grid(pid, 1) threads(tid, 32) { set(at(y, add(pid, tid)), 1); } }\n' >"$work/views.c"
@@ -106,7 +108,7 @@ done
 expect 0 "^device: simulator$" run thread_naive -p N=64 -p K=64
 holds "the last line begins with ok" sh -c "'$TEGULA' run thread_naive -p N=64 -p K=64 --device sim 2>/dev/null | tail -n 1 | grep -q '^ok '"
 holds "the last line begins with FAILED" sh -c "'$TEGULA' run is_wrong -k $mistakes --device sim 2>/dev/null | tail -n 1 | grep -q '^FAILED '"
-expect 1 "mistakes.c:[0-9]+: race: .*write by thread" run races -k $mistakes --device sim
+expect 1 "mistakes.c:[0-9]+: race: .*write by thread" run races -k $source --device sim
 holds "both lines of a race are named" [ "$(grep -c 'mistakes.c:19[0-9]:' "$work/out")" -ge 2 ]
 expect 1 "^FAILED races \(race\)" run races -k $mistakes --device sim
 expect 1 "mistakes.c:[0-9]+: out of bounds: " run reads_outside -k $mistakes --device sim
@@ -175,12 +177,12 @@ expect 2 "its shape is \(64, 32\), that of 'vector' is \(32\)" run thread_naive 
     --in vector="$work/saved/matrix.npy"
 expect 2 "the kernel has no such tensor, did you mean matrix\?" run thread_naive -p N=64 -p K=32 --device sim --in matrx=x.npy
 expect 2 "cannot be read: .*No such file" run thread_naive -p N=64 -p K=32 --device sim --in matrix="$work/none.npy"
-expect 2 "not a .npy file" run thread_naive -p N=64 -p K=32 --device sim --in matrix=$mistakes
+expect 2 "not a .npy file" run thread_naive -p N=64 -p K=32 --device sim --in matrix=$source
 head -c 200 "$work/saved/matrix.npy" >"$work/short.npy"
 expect 2 "the shape needs 4096 bytes" run thread_naive -p N=64 -p K=32 --device sim --in matrix="$work/short.npy"
 
 # A user's shared object with a YAML file beside it.
-cp $mistakes "$work/user.c"
+cp $source "$work/user.c"
 if ${CC:-cc} -std=gnu11 -shared -fPIC -Iinclude "$work/user.c" -o "$work/user.so" 2>"$work/out"; then
     printf 'good:\n    params: {n: 64, dtype: f16}\n    inputs: {x: [1, 2]}\n    tolerance: 0\n' >"$work/user.yaml"
     expect 0 "^ok good: error 0.00e\+00 of 0e\+00" run good -k "$work/user.so" --device sim
