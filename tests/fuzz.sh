@@ -1,7 +1,7 @@
 #!/bin/sh
 # fuzz.sh -- what the command reads from files and the command line, given bytes that nobody wrote: no crash, no leak,
-# never a refusal without a message.  A short run of each fuzzer; FUZZ_SECONDS=600 sh tests/fuzz.sh is a long one,
-# FUZZERS=tests/fuzz/fuzz_pack.c of that one alone.
+# never a refusal without a message.  A short run of each fuzzer, without optimising, which would take longer than the run;
+# FUZZ_SECONDS=600 sh tests/fuzz.sh is a long one, FUZZERS=tests/fuzz/fuzz_pack.c of that one alone.
 set -u
 clang=$(command -v clang || command -v clang-14)
 : "${TEGULA_BUILD:?the build folder}"
@@ -14,6 +14,7 @@ if [ -z "$clang" ] || ! "$clang" -fsanitize=fuzzer,address "$work/probe.c" -o "$
 fi
 
 passed=0 failed=0
+flags="-std=c11 -g1 $([ -n "${FUZZ_SECONDS-}" ] && echo -O1 || echo -O0) -fno-sanitize-recover=all -Iinclude -Isrc"
 sources="src/tool/options.c src/tool/nearest.c src/tool/npy.c src/tool/yaml.c src/tool/rows.c src/tool/devices.c
     src/tool/tool.c src/codegen/target.c src/runtime/error.c
     src/tool/bench_read.c src/tool/bench_results.c src/tool/bench_table.c src/tool/bench_svg.c
@@ -30,8 +31,9 @@ seed() {
     esac
 }
 for source in $sources; do
-    "$clang" -std=c11 -g -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -Iinclude -Isrc \
-        -I"$TEGULA_BUILD/generated" -c "$source" -o "$work/objects/$(basename "$source" .c).o" || exit 1
+    # shellcheck disable=SC2086
+    "$clang" $flags -fsanitize=fuzzer-no-link,address,undefined -I"$TEGULA_BUILD/generated" \
+        -c "$source" -o "$work/objects/$(basename "$source" .c).o" || exit 1
 done
 for fuzzer in ${FUZZERS:-tests/fuzz/fuzz_*.c}; do
     name=$(basename "$fuzzer" .c)
@@ -43,8 +45,9 @@ for fuzzer in ${FUZZERS:-tests/fuzz/fuzz_*.c}; do
     fuzz_rows) cp tests/tool/bench.json "$work/$name.corpus/file" ;;
     fuzz_npy) printf '\223NUMPY\001\000\066\000{"descr": "<f4", "fortran_order": False, "shape": (1,)}abcd' >"$work/$name.corpus/file" ;;
     esac
-    if "$clang" -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iinclude -Isrc "$fuzzer" \
-        "$work"/objects/*.o "$rest" -lyaml -lm -lpthread -ldl -o "$work/$name" >"$work/log" 2>&1 &&
+    # shellcheck disable=SC2086
+    if "$clang" $flags -fsanitize=fuzzer,address,undefined "$fuzzer" "$work"/objects/*.o "$rest" \
+        -lyaml -lm -lpthread -ldl -o "$work/$name" >"$work/log" 2>&1 &&
         seed "$work/$name" && (cd "$work" && "./$name" -max_total_time="${FUZZ_SECONDS:-3}" -max_len=4096 \
             -rss_limit_mb=1024 -close_fd_mask=3 "$name.corpus") >"$work/log" 2>&1; then
         passed=$((passed + 1))

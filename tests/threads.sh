@@ -24,7 +24,7 @@ else
     skip "the thread sanitizer does not run here"
 fi
 
-"$cc" -std=c11 -g -O1 -fsanitize=thread -ffp-contract=off -w -I"$root/include" -I"$root/src" -I"$build/generated" \
+"$cc" -std=c11 -g1 -O0 -fsanitize=thread -ffp-contract=off -w -I"$root/include" -I"$root/src" -I"$build/generated" \
     "$root"/src/dsl/*.c "$root"/src/codegen/*.c "$root"/src/runtime/*.c "$build/generated/templates.c" \
     "$root/tests/threads.c" -o "$work/threads" -lpthread -ldl -lm || exit 1
 
