@@ -122,6 +122,22 @@ static void shortest(double x, bool is_float, char s[LITERAL_SIZE]) {
     }
 }
 
+/* The same, looked for once. */
+static const char *shortest_known(printer *p, double x, bool is_float) {
+    cuda_real *r = p->reals;
+    while (r && (r->x != x || r->is_float != is_float || signbit(r->x) != signbit(x))) {
+        r = r->next;
+    }
+    if (!r) {
+        char s[LITERAL_SIZE];
+        shortest(x, is_float, s);
+        r = ARENA_NEW(p->t->memory, cuda_real);
+        *r = (cuda_real){x, is_float, arena_copy(p->t->memory, s), p->reals};
+        p->reals = r;
+    }
+    return r->text;
+}
+
 static void real_literal(printer *p, double x, int64_t type) {
     const bool is_double = type == TG_F64 || type == TYPE_REAL;
     if (isnan(x) || isinf(x)) {
@@ -130,8 +146,7 @@ static void real_literal(printer *p, double x, int64_t type) {
                    isnan(x) ? "NAN" : "INFINITY");
         return;
     }
-    char s[LITERAL_SIZE];
-    shortest(x, !is_double, s);
+    const char *s = shortest_known(p, x, !is_double);
     const char *e = strchr(s, 'e');
     const int mantissa = e ? (int)(e - s) : (int)strlen(s);
     text_print(&p->out->text, "%.*s%s", mantissa, s, memchr(s, '.', (size_t)mantissa) || e ? "" : ".0");

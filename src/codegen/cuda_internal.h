@@ -82,6 +82,16 @@ typedef struct cuda_name {
     struct cuda_name *outer; /* declared before it and still visible */
 } cuda_name;
 
+/* ---- literals ------------------------------------------------------------------------------------------ */
+
+/* The shortest text of a number, once it has been looked for. */
+typedef struct cuda_real {
+    double x;
+    bool is_float;
+    const char *text;
+    struct cuda_real *next;
+} cuda_real;
+
 /* ---- the printer --------------------------------------------------------------------------------------- */
 
 typedef struct printer {
@@ -102,6 +112,7 @@ typedef struct printer {
     bool needs_lanes;
     bool shared_is_arena;         /* shared buffers are places in one array of bytes */
     int long_loops;               /* around the statement being printed: see cuda_once.c */
+    cuda_real *reals;             /* printed so far */
     const char *lane;             /* while a wide statement is spelled out: the name of its lane counter */
     uint32_t used[PRELUDE_PARTS]; /* tags */
 } printer;

@@ -357,7 +357,7 @@ node *decide_slot(arena *a, const layout *loop, const tile_stmt *s, const node *
     if (is_identity(s, ref, ties) && layout_equal(loop, held)) {
         return slot;
     }
-    node *sum = expr_int(a, slot->at, 0);
+    node *sum = NULL;
     for (int i = 0; i < held->n; i++) {
         const layout_digit *d = &held->digit[i];
         if (d->source != LAYOUT_SLOT) {
@@ -369,9 +369,10 @@ node *decide_slot(arena *a, const layout *loop, const tile_stmt *s, const node *
         if (!x) {
             return NULL;
         }
-        sum = expr_add(a, expr_mul(a, x, d->stride), sum);
+        x = expr_mul(a, x, d->stride);
+        sum = sum ? expr_add(a, x, sum) : x;
     }
-    return sum;
+    return sum ? sum : expr_int(a, slot->at, 0);
 }
 
 bool layout_has_replicas(const layout *l) {

@@ -714,7 +714,7 @@ node *expr_add(arena *a, node *x, node *y) {
 }
 
 node *expr_mul(arena *a, node *x, int64_t c) {
-    return expr_binary(a, x->at, TG_MUL, x, expr_int(a, x->at, c));
+    return c == 1 ? x : expr_binary(a, x->at, TG_MUL, x, expr_int(a, x->at, c));
 }
 
 /* ---- questions ----------------------------------------------------------------------------------------- */

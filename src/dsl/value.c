@@ -80,13 +80,8 @@ int64_t type_min(int64_t type) {
 }
 
 int64_t type_max(int64_t type) {
-    int bits = type_bits(type);
-    if (type == TG_BOOL) {
-        return 1;
-    }
-    if (type_is_signed(type)) {
-        bits--;
-    }
+    const type_row *row = row_of(type);
+    const int bits = !row ? 0 : row->class == BOOLEAN ? 1 : row->bits - (row->class == SIGNED);
     return bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
 }
 
