@@ -186,12 +186,19 @@ Test(golden, printing_twice_gives_the_same_bytes) {
 
 /* ---- NVRTC --------------------------------------------------------------------------------------------- */
 
+/* NVRTC has no sanitizers and the same text from every build: there, lowering for both targets is what is looked at. */
+#if defined TEGULA_SANITIZED
+enum { ASKS_NVRTC = 0 };
+#else
+enum { ASKS_NVRTC = 1 };
+#endif
+
 static void check_compiles(const tg_kernel_record *r, const char *target_name) {
     const tg_config nothing = {0};
     const pipeline_input input = {.name = r->name, .build = r->build, .config = &nothing};
     const pipeline_options options = {.target = target_find(target_name), .verify = true};
     pipeline_result result;
-    if (pipeline_run(&input, &options, &result) == TG_OK) {
+    if (pipeline_run(&input, &options, &result) == TG_OK && ASKS_NVRTC) {
         const nvrtc_request request = {.name = r->name,
                                        .text = result.cuda.text.s,
                                        .target = target_name,
