@@ -295,7 +295,7 @@ static int32_t number_of_thread(const points *at, int j, const fact_block *block
 }
 
 /* A thread's lanes from an offset on become its own, or with `check` are looked at: false where they are another's. */
-static bool own(const comparison *c, int64_t at, int64_t lanes, int32_t me, bool check) {
+static bool claim(const comparison *c, int64_t at, int64_t lanes, int32_t me, bool check) {
     int64_t place = c->modulus > 0 ? facts_modulo(at, c->modulus) : at - c->lo;
     for (int64_t lane = 0; lane < lanes; lane++, place++) {
         place = place == c->modulus ? 0 : place;
@@ -327,7 +327,7 @@ static bool enter(comparison *c, const side *s, bool check, int vars) {
         }
         const uint64_t in = facts_let_in(s->access, s->usable, &batch);
         for (int j = 0; j < batch.n; j++) {
-            if ((in >> j & 1) && !own(c, at[j], s->lanes, number_of_thread(&batch, j, c->block), check)) {
+            if ((in >> j & 1) && !claim(c, at[j], s->lanes, number_of_thread(&batch, j, c->block), check)) {
                 return false;
             }
         }

@@ -334,8 +334,8 @@ static const int32_t *worth_of_each(const numbers *w, int64_t lowest) {
 
 /* Enters the threads that make an access at their places, or with `check` compares with those entered: false where
  * another has entered. */
-static bool own_places(const numbers *w, const digits_side *s, const int32_t *place, int32_t *owner,
-                       bool check) {
+static bool claim_places(const numbers *w, const digits_side *s, const int32_t *place, int32_t *owner,
+                         bool check) {
     point p = all_threads(w->block);
     points threads;
     point_start(&threads);
@@ -373,7 +373,7 @@ static bool are_told_apart(const numbers *w) {
         return false;
     }
     int32_t *owner = facts_owners(w->block, to - from + 1);
-    return own_places(w, w->a, place, owner, false) && own_places(w, w->b, place, owner, true);
+    return claim_places(w, w->a, place, owner, false) && claim_places(w, w->b, place, owner, true);
 }
 
 bool facts_digits_apart(const fact_block *block, const digits_side *a, const digits_side *b) {

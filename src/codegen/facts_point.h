@@ -24,8 +24,11 @@ int64_t point_count(const point *p); /* saturating */
 /* False on a fault, and where x depends on more than the variables of the point. */
 bool point_evaluate(const node *x, const point *p, value *out);
 
-/* Points that follow each other, the first variable fastest. */
-enum { FIRST_POINTS = 4 };
+/* Points that follow each other, the first variable fastest:
+ *
+ *     for (point_start(&batch); !batch.is_last;) {
+ *         point_take(&p, &batch);
+ *         .. point_evaluate_each(x, &batch, values) .. */
 typedef struct points {
     int n;
     bool is_last; /* behind them comes the first again */
@@ -33,8 +36,11 @@ typedef struct points {
     int64_t now[POINT_VARS][EXPR_POINTS];
 } points;
 
+/* So many are taken first: often they are enough. */
+enum { FIRST_POINTS = 4 };
+
 void point_start(points *none);
-/* Those from p on, EXPR_POINTS at most; p goes behind them.  Few at first: often they are enough. */
+/* Those from p on, EXPR_POINTS at most; p goes behind them. */
 void point_take(point *p, points *out);
 /* x at each of them, as expr_evaluate_each(): a bit for each where it has a value. */
 uint64_t point_evaluate_each(const node *x, const points *p, int64_t *out);
