@@ -165,7 +165,8 @@ static tg_ref q4_element(tg_buf elements, tg_expr p, int b, tg_expr j, int n) {
 
 /* output[n] = sum over k of matrix[n, k] * vector[k].  A thread keeps the 64 elements of the vector that meet two
  * neighbouring blocks of weights, and takes these two blocks, nine words, of every row.  `tile_n` rows are read
- * at a time, while the next are on their way. */
+ * at a time, while the next are on their way.  The vector comes by way of shared memory: 64 elements apart, the threads
+ * of a warp would touch 32 lines with each load. */
 KERNEL(gemv_q4) {
     params(N, K, dtype);
     tunables(block_n, 16, tile_n, 4, num_stages, 2, num_threads, 224);
@@ -180,20 +181,29 @@ KERNEL(gemv_q4) {
     tensor(output, F32, N);
 
     grid(pid_n, ceildiv(N, block_n)) threads(num_threads) {
+        shared(vector_shared, dtype, pairs, 2 * Q4_WEIGHTS);
         fragment(elements, F32, pairs, 2, 2, Q4_WEIGHTS / 2);
         fragment(offset, F32, pairs, 2);
         shared(matrix_shared, U8, tile_n, pairs * 2 * Q4_BYTES);
         const tg_buf words = view(matrix_shared, U32, tile_n, pairs, Q4_BYTES / 2);
         reducer(sums, SUM, F32, block_n);
 
+        if (K % (2 * Q4_WEIGHTS) == 0) {
+            copy(view(vector, dtype, pairs, 2 * Q4_WEIGHTS), vector_shared);
+        } else { /* the last pair lacks a block */
+            parallel(p, pairs, k, 2 * Q4_WEIGHTS) {
+                let(col, mad(p, 2 * Q4_WEIGHTS, k));
+                set(at(vector_shared, p, k), choose(lt(col, K), at(vector, col), 0));
+            }
+        }
         parallel(p, pairs) {
             for (int b = 0; b < 2; b++) {
                 local(sum, F32);
                 clear(sum);
                 for (int half = 0; half < 2; half++) {
                     vectorized(k, Q4_WEIGHTS / 2) {
-                        let(col, add(mul(p, 2 * Q4_WEIGHTS), b * Q4_WEIGHTS + half * Q4_WEIGHTS / 2, k));
-                        set(at(elements, p, b, half, k), f32(choose(lt(col, K), at(vector, col), 0)));
+                        set(at(elements, p, b, half, k),
+                            f32(at(vector_shared, p, add(k, b * Q4_WEIGHTS + half * Q4_WEIGHTS / 2))));
                     }
                 }
                 unrolled(j, Q4_WEIGHTS / 8) {

@@ -21,8 +21,8 @@ thread_kernel *tile_lower(tg_kernel *k, const target *t);
 /* ---- on threads ---------------------------------------------------------------------------------------- */
 
 typedef void thread_pass(thread_kernel *t, diag *errors);
-thread_pass thread_bounds, thread_vectorize, thread_atomics, thread_simplify, thread_dependent, thread_sync,
-    thread_banks, thread_arena;
+thread_pass thread_bounds, thread_vectorize, thread_atomics, thread_simplify, thread_early, thread_dependent,
+    thread_sync, thread_banks, thread_arena;
 /* Besides thread_verify: every shared buffer has a place, and those that share bytes are never needed at once. */
 bool thread_arena_verify(const thread_kernel *t, text *error);
 /* Besides thread_verify: a dependent launch waits once, before all that it may not touch earlier. */

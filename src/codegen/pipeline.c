@@ -13,6 +13,7 @@
  *            |            thread_vectorize   several elements in one access
  *            |            thread_atomics     lanes that add to one place add to each other
  *            |            thread_simplify    nothing that nobody would have written
+ *            |            thread_early       copies that start before what the block waits for
  *            |            thread_dependent   the wait of a launch that starts early
  *            |            thread_sync        barriers of collective operations
  *            |            thread_banks       rows of shared tiles on different banks
@@ -77,6 +78,9 @@ static const pass passes[] = {
      .verify = thread_verify},
     {{"thread_simplify", "thread_bounds, thread_vectorize", "no dead branch, loop, name or local"},
      .on_threads = thread_simplify,
+     .verify = thread_verify},
+    {{"thread_early", "thread_simplify", "asynchronous copies before the first read that is waited for"},
+     .on_threads = thread_early,
      .verify = thread_verify},
     {{"thread_dependent", "no statement is moved any more",
       "in a dependent launch: a wait before all that earlier launches may write or read"},

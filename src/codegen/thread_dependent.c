@@ -21,148 +21,7 @@
  *
  * Copies from constant tensors that stand among others move up before the wait where nothing between them minds. */
 #include "codegen/passes.h"
-
-/* ---- what a statement does ----------------------------------------------------------------------------- */
-
-/* Of a statement with its bodies. */
-typedef struct deeds {
-    bool is_early;      /* reads a constant tensor */
-    bool is_late;       /* touches what other launches may touch */
-    bool is_fixed;      /* nothing moves past it, nor it past anything */
-    bool reads, writes; /* global memory */
-    bool shares;        /* touches shared memory */
-} deeds;
-
-static void note_access(node *ref, bool is_write, void *user) {
-    deeds *d = user;
-    const tg_space space = buffer_root(ref->buffer)->space;
-    d->shares |= space == TG_SHARED;
-    if (space == TG_GLOBAL) {
-        const bool is_constant = !is_write && thread_is_constant(ref->buffer);
-        d->is_early |= is_constant;
-        d->is_late |= !is_constant;
-        *(is_write ? &d->writes : &d->reads) = true;
-    }
-}
-
-static void note_statement(thread_stmt *s, void *user) {
-    deeds *d = user;
-    thread_accesses(s, note_access, d);
-    switch (s->kind) {
-    case THREAD_PRINT:
-    case THREAD_CHECK: /* writes a record in memory */
-        d->is_late = true;
-        break;
-    case THREAD_BARRIER:
-    case THREAD_REDUCE_LANES:
-    case THREAD_SHUFFLE_XOR:
-    case THREAD_COMMIT:
-    case THREAD_WAIT:
-    case THREAD_LAUNCH_DEPENDENTS:
-    case THREAD_GRID_WAIT:
-        d->is_fixed = true;
-        break;
-    case THREAD_DECL:
-    case THREAD_LET:
-    case THREAD_STORE:
-    case THREAD_ATOMIC:
-    case THREAD_FOR:
-    case THREAD_IF:
-    case THREAD_COPY_ASYNC:
-        break;
-    }
-}
-
-/* fn for s and what is in its bodies. */
-static void walk(thread_stmt *s, void (*fn)(thread_stmt *s, void *user), void *user) {
-    fn(s, user);
-    thread_walk(&s->body, fn, user);
-    thread_walk(&s->otherwise, fn, user);
-}
-
-static deeds deeds_of(thread_stmt *s) {
-    deeds d = {.is_early = false};
-    walk(s, note_statement, &d);
-    return d;
-}
-
-/* ---- what may move up ---------------------------------------------------------------------------------- */
-
-/* What the statements that are passed over read and write. */
-typedef struct passed {
-    bool *reads, *writes; /* by buffer id */
-    bool *defines;        /* by id of a name */
-    bool meets;           /* the statement asked about minds */
-} passed;
-
-static void note_passed_access(node *ref, bool is_write, void *user) {
-    passed *p = user;
-    (is_write ? p->writes : p->reads)[buffer_root(ref->buffer)->id] = true;
-}
-
-static void note_passed(thread_stmt *s, void *user) {
-    passed *p = user;
-    thread_accesses(s, note_passed_access, p);
-    if (s->kind == THREAD_DECL) {
-        p->writes[s->buffer->id] = true;
-    }
-    for (int i = 0; i < s->nresults; i++) {
-        p->defines[s->result[i]->id] = true;
-    }
-}
-
-static void compare_access(node *ref, bool is_write, void *user) {
-    passed *p = user;
-    const int id = buffer_root(ref->buffer)->id;
-    p->meets |= p->writes[id] || (is_write && p->reads[id]);
-}
-
-static void find_names(passed *p, const node *x) {
-    p->meets |= x && x->kind == E_VAR && p->defines[x->var->id];
-    for (int i = 0; x && i < x->n; i++) {
-        find_names(p, x->arg[i]);
-    }
-}
-
-static void compare(thread_stmt *s, void *user) {
-    passed *p = user;
-    thread_accesses(s, compare_access, p);
-    find_names(p, s->dst);
-    find_names(p, s->value);
-    find_names(p, s->extent);
-}
-
-static bool minds(passed *p, thread_stmt *s) {
-    p->meets = false;
-    walk(s, compare, p);
-    return p->meets;
-}
-
-/* Takes the statements after `late` that may go before it out of the block, as a list. */
-static thread_block take_early(thread_kernel *t, thread_stmt *late) {
-    thread_block early = {NULL, NULL};
-    passed p = {.reads = ARENA_ARRAY(t->memory, bool, t->nbuffers + 1),
-                .writes = ARENA_ARRAY(t->memory, bool, t->nbuffers + 1),
-                .defines = ARENA_ARRAY(t->memory, bool, t->nvars + 1)};
-    walk(late, note_passed, &p);
-    for (thread_stmt *before = late; before->next;) {
-        thread_stmt *s = before->next;
-        const deeds d = deeds_of(s);
-        if (d.is_fixed) {
-            break;
-        }
-        if (!d.is_early || d.is_late || minds(&p, s)) {
-            walk(s, note_passed, &p);
-            before = s;
-            continue;
-        }
-        before->next = s->next;
-        s->next = NULL;
-        *(early.last ? &early.last->next : &early.first) = s;
-        early.last = s;
-    }
-    return early;
-}
+#include "codegen/thread_early.h"
 
 /* ---- the pass ------------------------------------------------------------------------------------------ */
 
@@ -173,18 +32,15 @@ static thread_stmt *new_statement(thread_kernel *t, thread_kind kind, tg_loc at,
     return s;
 }
 
-static thread_stmt *last_of(thread_stmt *first) {
-    thread_stmt *last = first;
-    while (last && last->next) {
-        last = last->next;
-    }
-    return last;
+/* What needs nothing of earlier launches. */
+static bool is_free_of_them(const thread_deeds *d) {
+    return d->is_early && !d->is_late;
 }
 
 /* Where the block's first late statement hangs; the end when there is none. */
 static thread_stmt **find_late(thread_block *b) {
     thread_stmt **at = &b->first;
-    while (*at && !deeds_of(*at).is_late) {
+    while (*at && !thread_deeds_of(*at).is_late) {
         at = &(*at)->next;
     }
     return at;
@@ -192,8 +48,8 @@ static thread_stmt **find_late(thread_block *b) {
 
 /* Touches registers alone, and no other thread. */
 static bool is_alone(thread_stmt *s) {
-    const deeds d = deeds_of(s);
-    return !d.reads && !d.writes && !d.shares && !d.is_late && !d.is_fixed;
+    const thread_deeds d = thread_deeds_of(s);
+    return !d.reads && !d.writes && !d.shares && !d.is_late && !d.is_fixed && !d.commits;
 }
 
 /* Behind the last statement of the block that reads global memory, or before it where it writes what it reads; and
@@ -201,7 +57,7 @@ static bool is_alone(thread_stmt *s) {
 static thread_stmt **find_end_of_reads(thread_block *b) {
     thread_stmt **place = &b->first;
     for (thread_stmt **at = &b->first; *at; at = &(*at)->next) {
-        const deeds d = deeds_of(*at);
+        const thread_deeds d = thread_deeds_of(*at);
         if (d.reads) {
             place = d.writes ? at : &(*at)->next;
         }
@@ -232,7 +88,7 @@ void thread_dependent(thread_kernel *t, diag *errors) {
     thread_stmt *wait =
         new_statement(t, THREAD_GRID_WAIT, late ? late->at : at, "the launches before have ended");
     if (late) {
-        const thread_block early = take_early(t, late);
+        const thread_block early = thread_take_early(t, late, is_free_of_them);
         *place = early.first ? early.first : wait;
         if (early.last) {
             early.last->next = wait;
@@ -242,7 +98,7 @@ void thread_dependent(thread_kernel *t, diag *errors) {
     }
     wait->next = late;
     let_next_in(t);
-    t->body.last = last_of(t->body.first);
+    t->body.last = thread_last(t->body.first);
     t->waits = true;
 }
 
@@ -257,7 +113,7 @@ static bool waits_in_time(const thread_kernel *t) {
     int waits = 0;
     thread_walk(&body, count_wait, &waits);
     thread_stmt *s = body.first;
-    while (s && s->kind != THREAD_GRID_WAIT && !deeds_of(s).is_late) {
+    while (s && s->kind != THREAD_GRID_WAIT && !thread_deeds_of(s).is_late) {
         s = s->next;
     }
     return s && s->kind == THREAD_GRID_WAIT && waits == 1;
