@@ -198,7 +198,7 @@ KERNEL(gemv_q4) {
         }
         parallel(p, pairs) {
             for (int b = 0; b < 2; b++) {
-                local(sum, F32);
+                local(sum, F32, 2); /* two here and below, so that an addition need not wait for the last */
                 clear(sum);
                 for (int half = 0; half < 2; half++) {
                     vectorized(k, Q4_WEIGHTS / 2) {
@@ -208,12 +208,13 @@ KERNEL(gemv_q4) {
                 }
                 unrolled(j, Q4_WEIGHTS / 8) {
                     for (int n = 0; n < 8; n++) {
-                        accum(sum, q4_element(elements, p, b, j, n));
+                        accum(at(sum, n % 2), q4_element(elements, p, b, j, n));
                         set(q4_element(elements, p, b, j, n),
                             mul(q4_element(elements, p, b, j, n), ldexp(1.0, Q4_SCALE - q4_place(n))));
                     }
                 }
-                set(at(offset, p, b), mul(sum, -8 * ldexp(1.0, Q4_SCALE - 149))); /* weights count from -8 */
+                /* weights count from -8 */
+                set(at(offset, p, b), mul(add(at(sum, 0), at(sum, 1)), -8 * ldexp(1.0, Q4_SCALE - 149)));
             }
         }
 
@@ -227,7 +228,7 @@ KERNEL(gemv_q4) {
                         set(at(word, j), at(words, i, p, j));
                     }
                     for (int b = 0; b < 2; b++) {
-                        local(sum, F32, 2); /* two, so that an addition need not wait for the last */
+                        local(sum, F32, 2);
                         set(at(sum, 0), at(offset, p, b));
                         set(at(sum, 1), 0);
                         unrolled(j, Q4_WEIGHTS / 8) {

@@ -7,15 +7,6 @@
 ?copy     else
 ?copy         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(place), "l"(from), "n"(bytes), "r"(valid) : "memory");
 ?copy }
-?once // The same of what is read once: first to leave the second-level cache, so that what is read again stays there.
-?once template <int bytes> __device__ inline void copy_async_once(void *to, const void *from, int valid = bytes) {
-?once     static_assert(bytes == 16, "narrower copies leave some of a sector to others");
-?once     const unsigned place = (unsigned)__cvta_generic_to_shared(to);
-?once     unsigned long long policy;
-?once     asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
-?once     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2, %3;" ::"r"(place), "l"(from), "r"(valid),
-?once                  "l"(policy) : "memory");
-?once }
 ?commit // The copies since the last commit become a group.
 ?commit __device__ inline void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 ?wait // Until at most `groups` groups of this thread are still running.

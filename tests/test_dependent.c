@@ -128,6 +128,15 @@ Test(dependent, the_next_launch_is_let_in_when_the_block_has_read) {
     finish(&l);
 }
 
+/* Its copies are here then, and it has still to add up the last tile. */
+Test(dependent, the_next_launch_is_let_in_when_the_last_copies_are_here) {
+    lowered l = lower_early("constant_last", constant_last);
+    EXPECT_ORDER(&l, "\n    for (int i", "copy_async_wait<0>();", "copy_async<", "copy_async_commit();",
+                 " + 1 == ", "launch_dependents();", "sum +=", "y[");
+    cr_expect_null(strstr(strstr(body(&l), "launch_dependents();") + 1, "launch_dependents();"));
+    finish(&l);
+}
+
 /* The compiler may read what is __restrict__ early, and through a cache that sees no writes of a running launch. */
 Test(dependent, only_constants_are_restrict) {
     lowered l = lower_early("constant_first", constant_first);

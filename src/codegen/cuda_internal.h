@@ -72,7 +72,6 @@ typedef enum prelude_tag {
     TAG_NAN,
     TAG_16, /* bytes */
     TAG_8,
-    TAG_ONCE,
     TAG_COUNT
 } prelude_tag;
 

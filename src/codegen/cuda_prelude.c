@@ -52,7 +52,6 @@ static const char *const tags[TAG_COUNT] = {
     [TAG_BF16] = "bf16",     [TAG_HALF] = "half",   [TAG_COPY] = "copy",
     [TAG_COMMIT] = "commit", [TAG_WAIT] = "wait",   [TAG_INFINITY] = "infinity",
     [TAG_NAN] = "nan",       [TAG_16] = "16",       [TAG_8] = "8",
-    [TAG_ONCE] = "once",
 };
 
 static uint32_t bit(prelude_tag tag) {

@@ -29,9 +29,6 @@ static const char *word_type(int64_t bytes) {
     }
 }
 
-/* Copies so wide go past the first-level cache, and may say how the second-level one is to treat them. */
-enum { ONCE_BYTES = 16 };
-
 static int64_t access_bytes(const node *ref) {
     return (int64_t)ref->lanes * type_bytes(ref->buffer->type);
 }
@@ -316,11 +313,9 @@ static void barrier(printer *p, const thread_stmt *s) {
 /* The number of elements that come from memory is told in bytes. */
 static void copy_async(printer *p, const thread_stmt *s) {
     text *out = &p->out->text;
-    const int64_t bytes = access_bytes(s->dst);
-    const bool is_once = bytes == ONCE_BYTES && buffer_root(s->value->arg[0]->buffer)->read_once;
-    cuda_use(p, PRELUDE_COPY_ASYNC, is_once ? TAG_ONCE : TAG_COPY);
+    cuda_use(p, PRELUDE_COPY_ASYNC, TAG_COPY);
     cuda_line_open(p, s->at);
-    text_print(out, "copy_async%s<%lld>(&", is_once ? "_once" : "", (long long)bytes);
+    text_print(out, "copy_async<%lld>(&", (long long)access_bytes(s->dst));
     cuda_ref(p, s->dst);
     text_add(out, ", &");
     cuda_ref(p, s->value->arg[0]);

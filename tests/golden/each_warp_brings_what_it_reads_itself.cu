@@ -7,7 +7,7 @@ extern "C" __global__ void __launch_bounds__(128) each_warp_brings_what_it_reads
     for (int i = 0; i < 3; ++i) {
         const int row = tid_x / 8 % 4;
         const int col = tid_x / 32 * 384 + i * 128 + tid_x % 8 * 16;
-        copy_async_once<16>(&rows[0][row][col], &x[row * 1536 + col]);
+        copy_async<16>(&rows[0][row][col], &x[row * 1536 + col]);
     }
     copy_async_commit();
     // copies run 1 iteration ahead
@@ -20,8 +20,7 @@ extern "C" __global__ void __launch_bounds__(128) each_warp_brings_what_it_reads
             for (int i = 0; i < 3; ++i) {
                 const int row = tid_x / 8 % 4;
                 const int col = tid_x / 32 * 384 + i * 128 + tid_x % 8 * 16;
-                copy_async_once<16>(&rows[i_tile_ahead % 2][row][col],
-                    &x[(i_tile_ahead * 4 + row) * 1536 + col]);
+                copy_async<16>(&rows[i_tile_ahead % 2][row][col], &x[(i_tile_ahead * 4 + row) * 1536 + col]);
             }
         }
         copy_async_commit();

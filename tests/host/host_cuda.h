@@ -276,10 +276,6 @@ template <int bytes> inline void copy_async(void *to, const void *from, int vali
     static_assert(bytes == 4 || bytes == 8 || bytes == 16, "what the hardware copies");
     host_copy(to, from, bytes, valid);
 }
-template <int bytes> inline void copy_async_once(void *to, const void *from, int valid = bytes) {
-    static_assert(bytes == 16, "narrower ones are copy_async()");
-    copy_async<bytes>(to, from, valid);
-}
 inline void copy_async_commit() { host_copy_commit(); }
 template <int groups> inline void copy_async_wait() { host_copy_wait(groups); }
 
