@@ -67,6 +67,11 @@ report gemv_q4
 shows "engine.c:[0-9]+ +of each warp: the warp's part of matrix_shared has landed before it is read"
 shows "engine.c:[0-9]+ +every partial sum is in sums_partial before it is read: "
 shows "barriers +1 met by a block"
+shows "launch +32 blocks \(pid_n 32\) of 224 threads \(tid_x 224\)$"
+report gemv_q4 --dependent --target sm_90a
+shows "launch +32 blocks \(pid_n 32\) of 224 threads \(tid_x 224\), dependent: may start before the"
+shows "engine.c:[0-9]+ +the launches before have ended$"
+shows "engine.c:[0-9]+ +the next launch may start$"
 
 # A run of V elements of bf16 for each thread: 1 / V is used, until a lane has a sector to itself.
 for pair in 1:100 2:50 4:25 8:12.5 16:6.25 32:6.25; do

@@ -195,6 +195,7 @@ void explain_json(const explained *e, const char *key, struct json *j) {
     json_string(j, "target", e->s->target->name);
     add_numbers(j, "grid", c->kinds.grid, 3);
     add_numbers(j, "threads", e->s->result.thread->threads, 3);
+    json_bool(j, "dependent", e->s->result.plan->dependent_launch);
     json_int(j, "shared_bytes", e->shared);
     json_real(j, "barriers_per_block", c->kinds.blocks ? (double)c->barriers / (double)c->kinds.blocks : 0);
     add_compiled(j, e);

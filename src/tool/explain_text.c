@@ -150,7 +150,9 @@ static void put_launch(const printer *p, const explained *e) {
     add_extents(&words, k->grid, t->grid_var, true);
     text_print(&words, ") of %" PRId64 " thread%s (", e->threads, e->threads == 1 ? "" : "s");
     add_extents(&words, t->threads, t->thread_var, true);
-    text_add(&words, ")");
+    text_add(&words, e->s->result.plan->dependent_launch
+                         ? "), dependent: may start before the one before has ended"
+                         : ")");
     put_words(p, "  launch", 14, words.s);
     text_free(&words);
 }

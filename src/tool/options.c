@@ -104,7 +104,7 @@ static const option_row rows[] = {
     {O_FLAG, "lineinfo", 0, NULL, EMIT | RUN, "profilers and debuggers show the kernel's lines",
      PLACE(lineinfo)},
     {O_WIDTH, "width", 0, "COLUMNS", EMIT, "of --lines", 0},
-    {O_FLAG, "dependent", 0, NULL, EMIT | RUN | BENCH | PACK,
+    {O_FLAG, "dependent", 0, NULL, EMIT | RUN | BENCH | EXPLAIN | PACK,
      "launches that may start before the one before has ended (sm_90 and newer)", PLACE(dependent)},
     {O_FLAG, "ptx", 0, NULL, PACK, "PTX too, which the driver compiles for newer devices", PLACE(ptx)},
     {O_TEXT, "verify", 0, "FILE", PACK, "is what this pack holds what would be made now?", PLACE(verify)},
