@@ -38,6 +38,26 @@ KERNEL(constant_last) {
     }
 }
 
+/* .. as many rows as the launch says. */
+KERNEL(constant_rows) {
+    extent(rows);
+    tensor(x, F32, N);
+    tensor(weight, F32, rows, N);
+    tensor(y, F32, N);
+    constant(weight);
+    grid(p, 1) threads(N) {
+        shared(weight_shared, F32, N);
+        fragment(sum, F32, N);
+        copy(x, sum);
+        pipelined(i, rows, 3) {
+            copy(from(weight, i, 0), weight_shared);
+            parallel(j, N)
+                accum(at(sum, j), at(weight_shared, sub(N - 1, j)));
+        }
+        copy(sum, tile(y, p));
+    }
+}
+
 /* .. last, but into the register that the statement before it has set. */
 KERNEL(constant_after) {
     tensor(x, F32, N);

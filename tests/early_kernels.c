@@ -21,6 +21,14 @@ enum { TILE = 32, TILES = 5 };
     fragment(sum, I32, TILE);    \
     shared(y_shared, I32, TILE)
 
+/* The same behind a statement that writes into `to` as well. */
+#define SUM_BEHIND_A_WRITE(to)            \
+    parallel(j, TILE) {                   \
+        set(at(x_here, j), at(x, j));     \
+        set(at(to, j), add(at(x, j), 1)); \
+    }                                     \
+    SUM_OF_TILES(stages)
+
 KERNEL(nothing_between) {
     params(stages);
     tensor(x, I32, TILE);
@@ -58,11 +66,7 @@ KERNEL(source_is_written) {
     tensor(out, I32, TILE);
     grid(1) threads(TILE) {
         BUFFERS;
-        parallel(j, TILE) {
-            set(at(x_here, j), at(x, j));
-            set(at(y, j), add(at(x, j), 1));
-        }
-        SUM_OF_TILES(stages);
+        SUM_BEHIND_A_WRITE(y);
     }
 }
 
@@ -76,11 +80,7 @@ KERNEL(source_has_an_alias) {
     alias(z, y);
     grid(1) threads(TILE) {
         BUFFERS;
-        parallel(j, TILE) {
-            set(at(x_here, j), at(x, j));
-            set(at(z, j), add(at(x, j), 1));
-        }
-        SUM_OF_TILES(stages);
+        SUM_BEHIND_A_WRITE(z);
     }
 }
 

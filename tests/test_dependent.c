@@ -6,7 +6,7 @@
 #include "runtime/nvrtc.h"
 
 tg_builder constant_first, constant_last, constant_after, all_constant, half_of_them, constant_but_aliased,
-    checks_first, mixed_loop, reads_then_joins, reads_as_it_writes;
+    checks_first, mixed_loop, reads_then_joins, reads_as_it_writes, constant_rows;
 
 static const struct {
     const char *name;
@@ -135,6 +135,17 @@ Test(dependent, the_next_launch_is_let_in_when_the_last_copies_are_here) {
                  " + 1 == ", "launch_dependents();", "sum +=", "y[");
     cr_expect_null(strstr(strstr(body(&l), "launch_dependents();") + 1, "launch_dependents();"));
     finish(&l);
+}
+
+/* Both groups of the prologue go before the wait; without any row nobody is let in early. */
+Test(dependent, rows_that_only_the_launch_knows) {
+    for (int64_t rows = 0; rows <= 5; rows++) {
+        lowered l = lower_early("constant_rows", constant_rows);
+        EXPECT_ORDER(&l, "&weight[", "copy_async_commit();", "grid_wait();", "x[", "copy_async_wait<1>();",
+                     "copy_async_commit();", "if (i + 1 == rows)", "launch_dependents();", "y[");
+        expect_agreement(&l, rows);
+        finish(&l);
+    }
 }
 
 /* The compiler may read what is __restrict__ early, and through a cache that sees no writes of a running launch. */

@@ -72,9 +72,10 @@ Test(reducer, rows_that_every_thread_has_parts_of) {
     static const int64_t tiles[][2] = {{16, 512}, {8, 1024}, {2, 2048}, {5, 1024}};
     static const int64_t threads[] = {32, 96, 256};
     for (int t = 0; t < 3; t++) {
-        for (int i = 0; i < 4; i++) {
-            const int64_t rows = tiles[i][0], cols = tiles[i][1], op = operators[(i + t) % OPERATORS];
-            ran r = run_both(LOWER("sm_80", row_reducer, dtype, TG_I32, op, op, rows, rows, cols, cols,
+        for (int i = 0; i < 4 * MACHINES; i++) {
+            const char *machine = machines[i / 4];
+            const int64_t rows = tiles[i % 4][0], cols = tiles[i % 4][1], op = operators[(i + t) % OPERATORS];
+            ran r = run_both(LOWER(machine, row_reducer, dtype, TG_I32, op, op, rows, rows, cols, cols,
                                    nthreads, threads[t]),
                              0);
             for (int64_t j = 0; j < rows; j++) {
@@ -92,10 +93,10 @@ static double held_total(const ran *r, int64_t planes, int64_t elements, int64_t
 Test(reducer, tiles_in_every_thread_copied_by_some) {
     static const int64_t tiles[][2] = {{2, 3}, {3, 5}, {4, 4}, {1, 7}, {8, 1}, {5, 16}};
     const int64_t planes = 9;
-    for (int t = 0; t < BLOCKS; t++) {
+    EACH_BLOCK(m, t) {
         for (int i = 0; i < 6; i++) {
             const int64_t rows = tiles[i][0], cols = tiles[i][1], wide = 2 * cols - 1, n = rows * cols;
-            ran r = run_both(LOWER("sm_80", held_by_all, planes, planes, rows, rows, cols, cols, nthreads,
+            ran r = run_both(LOWER(machines[m], held_by_all, planes, planes, rows, rows, cols, cols, nthreads,
                                    t == 0 ? 7 : blocks[t]),
                              0);
             for (int64_t e = 0; e < (2 * rows - 1) * wide; e++) {
